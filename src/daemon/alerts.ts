@@ -26,6 +26,8 @@ import { type KnownAlerts, keptAlerts, openSpareAlerts, type SpareAlerts } from 
 import { meaningOf } from './status.ts'
 
 const ID_BYTES = 9
+const REPAIRED = 'the clock was set back: incidents and silences of times to come were repaired'
+const NOT_SENT = 'alerts could not be sent; the next round tries again'
 /** Another machine that saw the cause fail within this time keeps its incident open. */
 const SEEN_ELSEWHERE_MS = 150_000
 /** Who runs knows nothing of another whose start was refused, and supervisors wait for minutes before they start it again. */
@@ -33,6 +35,8 @@ const unseenMs = (cause: string) =>
   ['start_refused', 'half_configured'].includes(cause) ? 10 * MINUTE_MS : SEEN_ELSEWHERE_MS
 /** Every machine looks at its probes at least once within this. */
 const SEEN_AGAIN_MS = 2 * MINUTE_MS
+/** A silence begins shortly before the store is stopped, often between two rounds. */
+const SILENCE_ASKED_MS = 5000
 
 export function alertChannels(
   clock: Pick<Clock, 'now'>,
@@ -91,7 +95,7 @@ export function startAlerts(
     readonly suspects?: readonly ConditionName[]
   },
 ) {
-  const { clock, random, log } = host
+  const { clock, timer, random, log } = host
   const { platform, settings, channels, held, files = [], suspects = [] } = parts
   const own = parts.store.incidents
   const causes = new Set<string>([...platform.probes.map(({ name }) => name), ...Object.keys(CONDITIONS)])
@@ -181,11 +185,7 @@ export function startAlerts(
         return changes
       },
     })
-    if (repaired > 0)
-      log.warn(
-        'clock_set_back',
-        'the clock was set back: incidents and silences of times to come were repaired',
-      )
+    if (repaired > 0) log.warn('clock_set_back', REPAIRED)
     return next
   }
 
@@ -193,16 +193,21 @@ export function startAlerts(
     const now = clock.now()
     known = { ...(await own.unfinished(now)), silence: await own.silenceAt(now) }
   }
+  async function hearOfSilences(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await timer.sleep(SILENCE_ASKED_MS, stopping.signal).catch(() => {})
+      const silence = await own.silenceAt(clock.now()).catch(() => known.silence)
+      known = { ...known, silence }
+    }
+  }
+  void hearOfSilences()
   async function openSpare(...before: readonly KnownAlerts[]): Promise<SpareAlerts> {
     // A store that cannot be written can often be read.
     await readKnown().catch(() => {})
     return openSpareAlerts(files, [...before, known], clock.now())
   }
 
-  const failed = (error: unknown) =>
-    log.error('alerts_failed', 'alerts could not be sent; the next round tries again', {
-      fault: faultName(error),
-    })
+  const failed = (error: unknown) => log.error('alerts_failed', NOT_SENT, { fault: faultName(error) })
   /** Sends what is due in a store, each channel by itself; `note` is called after each. */
   function teller(incidents: IncidentStore, note: () => Promise<void>): () => void {
     const lanes = createAlertLanes(host, incidents, channels, held, stopping.signal)

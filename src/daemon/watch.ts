@@ -26,6 +26,8 @@ import type { OpenedPlatform } from './platform.ts'
 import { startRecorder } from './recorder.ts'
 import { forgetOld } from './schedule.ts'
 
+const NOT_SENT = 'queued mails could not be sent; the next round tries again'
+
 /** Records health each minute, with what else can be wrong, and sends alerts and notices about it. */
 export function keepWatch(
   host: Host,
@@ -107,10 +109,7 @@ export function keepWatch(
       if (mailsVisitors)
         course().then(
           ({ wake }) => wake(),
-          (error: unknown) =>
-            log.warn('mails_failed', 'queued mails could not be sent; the next round tries again', {
-              fault: faultName(error),
-            }),
+          (error: unknown) => log.warn('mails_failed', NOT_SENT, { fault: faultName(error) }),
         )
       // Where something else calls for the lessons, no hour of the schedule does it.
       if (isWeb && !options.schedule && clock.monotonic() - forgotAt >= HOUR_MS) {

@@ -9,7 +9,7 @@ import { openInbox } from '../../src/cli/demo/inbox.ts'
 import { HOUR_MS } from '../../src/core/durations.ts'
 import { readSettings } from '../../src/core/env/settings.ts'
 import type { HealthReport, ProbeState } from '../../src/core/health/probe.ts'
-import { systemClock } from '../../src/core/host.ts'
+import { systemClock, type Timer } from '../../src/core/host.ts'
 import type { SendOutcome } from '../../src/core/mail/mailer.ts'
 import type { ResolvedPlatform } from '../../src/core/platform.ts'
 import { openStore } from '../../src/core/store/open.ts'
@@ -281,6 +281,37 @@ test('a silence holds while the store fails, and what still fails after it is to
   expect(events).toEqual([])
   await round(report('web', { mail: 'failing' }))
   expect(events).toHaveLength(1)
+})
+
+test('a silence that began seconds before the whole store was stopped holds', async () => {
+  const { url, events } = await receiver()
+  const { store, state } = breakable(await (await openFile()).open())
+  let now = Date.UTC(2026, 10, 21, 9)
+  const silenced = Promise.withResolvers<void>()
+  let asked = 0
+  const sleep: Timer['sleep'] = (ms, signal) => {
+    if (ms !== 5000) return systemClock.sleep(ms, signal)
+    asked += 1
+    return asked === 1 ? silenced.promise : systemClock.sleep(ms, signal)
+  }
+  const settings = readSettings(learning, { ALERT_WEBHOOK_URL: url })
+  const channels = alertChannels({ now: () => now }, learning, settings)
+  const host = hostAt(() => now, {}, { ...systemClock, sleep })
+  const alerts = startAlerts(host, { store, platform: learning, settings, channels })
+  onTestFinished(() => alerts.stop())
+  await alerts.follow([report('web', { mail: 'ok' })])
+  await alerts.told()
+  const until = now + 10 * 60_000
+  await store.incidents.silence({ from: now, until, reason: 'a new PostgreSQL', by: 'ada' })
+  silenced.resolve()
+  await expect.poll(() => asked).toBe(2)
+  state.broken = 'all'
+  for (let look = 0; look < 3; look += 1) {
+    now += 60_000
+    await alerts.follow([report('web', { mail: 'failing' })])
+    await alerts.told()
+  }
+  expect(events).toEqual([])
 })
 
 test.each([-72, 72])(
