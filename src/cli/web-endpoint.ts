@@ -1,10 +1,7 @@
-import type { DispatchOutcome, DispatchResult } from '../core/course/dispatch.ts'
-import { type DispatchRequest, requestIn } from '../core/course/dispatch-request.ts'
-import type { Subscription } from '../core/course/subscription.ts'
+import type { DispatchResult } from '../core/course/dispatch.ts'
 import type { Environment } from '../core/env/settings.ts'
 import { jsonObject } from '../core/is-record.ts'
 import { exchange } from '../core/network/exchange.ts'
-import { PATHS } from '../core/paths.ts'
 import { isBearerToken, splitList } from '../core/secret.ts'
 import { trimEnd } from '../core/trim-end.ts'
 import { CommandError, type Context, EXIT, wrongUsage } from './context.ts'
@@ -99,34 +96,11 @@ const refused = () =>
     'the service refused EMAIL_DISPATCH_SECRET: it must be the one that the service was started with.',
   )
 
-export interface DispatchOptions extends DispatchRequest {
-  readonly drain?: true | undefined
-  readonly url?: string | undefined
-  readonly local?: true | undefined
-  readonly data?: string | undefined
-}
-
-export interface Source {
-  /** One dispatch call; a remote one tells its progress only when it has ended. */
-  readonly call: (onProgress: (outcome: DispatchOutcome) => void) => Promise<DispatchResult>
-  readonly remaining?: () => Promise<number>
-  readonly due?: () => Promise<readonly Subscription[]>
-  readonly close: () => Promise<void>
-}
-
 /** A call sends up to 10,000 mails: it may take its time. */
 const DISPATCH_PATIENCE_MS = 15 * 60 * 1000
 
-export function remoteSource(context: Context, env: Environment, options: DispatchOptions): Source {
-  const { url, secret } = webEndpoint(env, options.url, PATHS.dispatch, context.daemon)
-  for (const [name, value] of Object.entries(requestIn(options)))
-    if (value !== undefined) url.searchParams.set(name, String(value))
-  // One name for all calls of a drain: no subscription gets two lessons in it.
-  if (options.drain) url.searchParams.set('run', Buffer.from(context.random.bytes(12)).toString('base64url'))
-  return { call: () => call(context, url, secret), close: async () => {} }
-}
-
-async function call(context: Context, url: URL, secret: string): Promise<DispatchResult> {
+/** One call of the dispatch endpoint; `url` has the request. */
+export async function callDispatch(context: Context, { url, secret }: Endpoint): Promise<DispatchResult> {
   const response = await post(context, { url, secret }, DISPATCH_PATIENCE_MS).catch((error: unknown) => {
     if (context.signal.aborted)
       throw unreached(

@@ -1,24 +1,38 @@
 import type { DispatchOutcome, DispatchResult } from '../../core/course/dispatch.ts'
 import { OUT_OF_TIME, OUTCOMES, STOPPED } from '../../core/course/dispatch.ts'
-import { FIELDS, requestIn } from '../../core/course/dispatch-request.ts'
-import { nextDay } from '../../core/course/subscription.ts'
+import { type DispatchRequest, FIELD_LIST, requestIn } from '../../core/course/dispatch-request.ts'
+import { nextDay, type Subscription } from '../../core/course/subscription.ts'
 import { shellWord } from '../../core/daemon-record.ts'
 import { durationText } from '../../core/durations.ts'
 import type { Environment } from '../../core/env/settings.ts'
+import { PATHS } from '../../core/paths.ts'
 import { type Answer, command, type Define } from '../command.ts'
 import { type Context, EXIT, isLive, openProgress, wrongUsage } from '../context.ts'
 import { loadEnvironment } from '../environment.ts'
 import { ENV_FILE, type Values, value, wholeNumber } from '../inputs.ts'
 import { compact, iso, thousands } from '../output/text.ts'
-import type { DispatchOptions, Source } from '../web-endpoint.ts'
 
-/** The fields of a request as options. `requestIn` reads them. */
-const REQUEST: Readonly<Record<never, never>> = Object.fromEntries(
-  Object.values(FIELDS).map(({ option, help, most }) => [
-    option,
-    most === undefined ? help : value(help, wholeNumber(1, most)),
-  ]),
-)
+/** First the fields of a `DispatchRequest`, which the endpoint takes too; then options of the command alone. */
+const INPUTS = {
+  ...(Object.fromEntries(
+    FIELD_LIST.map(({ option, help, most }) => [option, most ? value(help, wholeNumber(1, most)) : help]),
+  ) as Record<never, never>),
+  '--drain': 'send without a limit, at most one lesson to each subscription, with progress on standard error',
+  '--dry-run': 'show what is due and send nothing (needs --local)',
+  '--url <url>': 'address of the web service (default: NEXT_PUBLIC_SITE_URL)',
+  '--local': 'dispatch from this machine’s store',
+  '--data <folder>': 'with --local: the data folder, when STORE_URL is not set (default: .platformctl)',
+  ...ENV_FILE,
+} as const
+type Options = Values<typeof INPUTS> & DispatchRequest
+
+export interface Source {
+  /** One dispatch call; a remote one tells its progress only when it has ended. */
+  readonly call: (onProgress: (outcome: DispatchOutcome) => void) => Promise<DispatchResult>
+  readonly remaining?: () => Promise<number>
+  readonly due?: () => Promise<readonly Subscription[]>
+  readonly close: () => Promise<void>
+}
 
 export const define: Define = () =>
   command({
@@ -32,24 +46,13 @@ export const define: Define = () =>
       '--local --drain --env-file .env',
     ],
     document: 'dispatch',
-    inputs: {
-      ...REQUEST,
-      '--drain':
-        'send without a limit, at most one lesson to each subscription, with progress on standard error',
-      '--dry-run': 'show what is due and send nothing (needs --local)',
-      '--url <url>': 'address of the web service (default: NEXT_PUBLIC_SITE_URL)',
-      '--local': 'dispatch from this machine’s store',
-      '--data <folder>': 'with --local: the data folder, when STORE_URL is not set (default: .platformctl)',
-      ...ENV_FILE,
-    },
+    inputs: INPUTS,
     async run(context, values) {
       const { local, url, dryRun, envFile } = values
       if (local && url !== undefined) throw wrongUsage('choose one of --local and --url.')
       if (dryRun && !local) throw wrongUsage('--dry-run looks into the store, so it needs --local.')
       const { env } = await loadEnvironment(context, envFile)
-      const source = local
-        ? await localSource(context, env, values)
-        : (await import('../web-endpoint.ts')).remoteSource(context, env, values)
+      const source = await (local ? localSource : remoteSource)(context, env, values)
       try {
         if (dryRun) return await dueNow(source)
         const began = context.clock.monotonic()
@@ -62,7 +65,7 @@ export const define: Define = () =>
   })
 
 /** Dispatch from this machine's store: the same code path as the endpoint and the schedule. */
-async function localSource(context: Context, env: Environment, options: DispatchOptions): Promise<Source> {
+async function localSource(context: Context, env: Environment, options: Options): Promise<Source> {
   const { openLocal } = await import('../local.ts')
   const { platform, close } = await openLocal(context, env, options.data)
   const course = await platform.course()
@@ -73,6 +76,18 @@ async function localSource(context: Context, env: Environment, options: Dispatch
     due: () => course.due(request),
     close,
   }
+}
+
+/** Dispatch through the endpoint of the web service. */
+export async function remoteSource(context: Context, env: Environment, options: Options): Promise<Source> {
+  const { callDispatch, webEndpoint } = await import('../web-endpoint.ts')
+  const endpoint = webEndpoint(env, options.url, PATHS.dispatch, context.daemon)
+  const { searchParams } = endpoint.url
+  for (const [name, value] of Object.entries(requestIn(options)))
+    if (value !== undefined) searchParams.set(name, String(value))
+  // One name for all calls of a drain: no subscription gets two lessons in it.
+  if (options.drain) searchParams.set('run', Buffer.from(context.random.bytes(12)).toString('base64url'))
+  return { call: () => callDispatch(context, endpoint), close: async () => {} }
 }
 
 /** What a call may send, longest due first, without claiming anything. */
@@ -88,9 +103,7 @@ async function dueNow(source: Source): Promise<Answer<'dispatch'>> {
   return { json: { due }, text: `${lines.join('')}${end}\n` }
 }
 
-type NextOptions = DispatchOptions & Pick<Values<typeof ENV_FILE>, 'envFile'>
-
-function resultOf(total: DispatchResult, options: NextOptions, tookMs: number): Answer<'dispatch'> {
+function resultOf(total: DispatchResult, options: Options, tookMs: number): Answer<'dispatch'> {
   const { processed, sent, failed, unknown, remaining, waiting = 0, nextTryAt, reason } = total
   const unsent = total.results.flatMap(({ sent, day, subscription, reason: why = 'no reason given' }) =>
     sent ? [] : [`not sent: day ${day} of ${subscription}: ${why}\n`],
@@ -114,7 +127,7 @@ function resultOf(total: DispatchResult, options: NextOptions, tookMs: number): 
   }
 }
 
-function nextStep(total: DispatchResult, options: NextOptions): string {
+function nextStep(total: DispatchResult, options: Options): string {
   const { drain, local, url, data } = options
   const files = options.envFile.map((file) => ` --env-file ${shellWord(file)}`).join('')
   const store = data === undefined ? files : `${files} --data ${shellWord(data)}`
@@ -135,7 +148,7 @@ const SHOW_EVERY_MS = 100
 const MOST_RESULTS = 1000
 
 /** One call, or with --drain calls of one run until it finds nothing more; the totals of all, with progress on standard error. */
-export async function drain(context: Context, source: Source, options: DispatchOptions) {
+export async function drain(context: Context, source: Source, options: Pick<Options, 'drain'>) {
   const began = context.clock.monotonic()
   const progress = await openProgress(context, options.drain ? 'draining' : 'dispatching')
   const done = { sent: 0, failed: 0, unknown: 0 }
@@ -171,7 +184,11 @@ export async function drain(context: Context, source: Source, options: DispatchO
   }
 }
 
-function goesOn(last: DispatchResult, { drain: repeat }: DispatchOptions, signal: AbortSignal): boolean {
+function goesOn(
+  last: DispatchResult,
+  { drain: repeat }: Pick<Options, 'drain'>,
+  signal: AbortSignal,
+): boolean {
   // A call below its limit ends the drain: what is still due is the next lesson of somebody who got one in this run.
   const isFull = last.processed >= last.limit && last.reason === undefined
   return repeat === true && (isFull || last.reason === OUT_OF_TIME) && !signal.aborted

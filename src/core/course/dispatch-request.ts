@@ -1,20 +1,17 @@
-/**
- * What a dispatch call may be asked for. Each field is a parameter of the endpoint, a member of its body, an option of
- * the command (its key in camel case), and a parameter of the statements that look for lessons: what narrows them is a
- * condition of `ASKED_FOR` (`store/counts.ts`).
- */
-export interface DispatchRequest {
-  /** How many lessons at most. */
-  readonly limit?: number | undefined
-}
-
+/** The option with its help, and what the reference of the endpoint says. */
 type Field = Readonly<Record<'option' | 'help' | 'meaning', string>> & {
   readonly example: string | number
   /** Of a whole number from 1 on. Without it, an option that takes a value is a text, and any other `true`. */
   readonly most?: number
 }
-/** The option with its help, and what the reference of the endpoint says. */
-export const FIELDS: Readonly<Record<keyof DispatchRequest, Field>> = {
+
+/**
+ * What a dispatch call may be asked for. Each is a parameter of the endpoint, a member of its body, an option of the
+ * command (its key in camel case), and a parameter of the statements that look for lessons: what narrows them is a
+ * condition of `ASKED_FOR` (`store/counts.ts`). All of that, and the types, come from here.
+ */
+const FIELDS = {
+  /** How many lessons at most. */
   limit: {
     option: '--limit <n>',
     help: 'how many lessons one call sends at most (1 to 10000)',
@@ -22,7 +19,18 @@ export const FIELDS: Readonly<Record<keyof DispatchRequest, Field>> = {
     example: 100,
     most: 10_000,
   },
-}
+} as const satisfies Readonly<Record<string, Field>>
+
+type Fields = typeof FIELDS
+type ValueOf<Of extends Field> = Of extends { readonly most: number }
+  ? number
+  : Of extends { readonly option: `${string}<${string}` }
+    ? string
+    : true
+
+export type DispatchRequest = { readonly [Name in keyof Fields]?: ValueOf<Fields[Name]> | undefined }
+
+export const FIELD_LIST = Object.entries<Field>(FIELDS).map(([name, field]) => ({ name, ...field }))
 
 /** The request among the options of a command. */
 export const requestIn = (options: DispatchRequest): DispatchRequest =>

@@ -1,10 +1,10 @@
 import * as z from 'zod'
-import { FIELDS } from '../../core/course/dispatch-request.ts'
+import { FIELD_LIST } from '../../core/course/dispatch-request.ts'
 import { parseWith } from '../http/body.ts'
 import type { RouteContext } from '../http/context.ts'
 import { defineRoute, json, jsonBody, OPTIONAL, query } from '../http/route.ts'
 
-const FORMS = Object.entries(FIELDS).map(([name, { option, most, meaning, example }]) => {
+const FORMS = FIELD_LIST.map(({ name, option, most, meaning, example }) => {
   const words = `a whole number from 1 to ${most?.toLocaleString('en')}`
   const other = option.includes('<') ? z.string() : z.boolean()
   const form = most === undefined ? other : z.int(words).min(1, words).max(most, words)

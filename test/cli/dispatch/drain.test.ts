@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
-import { drain } from '../../../src/cli/commands/dispatch.ts'
+import { drain, remoteSource, type Source } from '../../../src/cli/commands/dispatch.ts'
 import type { Context } from '../../../src/cli/context.ts'
-import { type DispatchOptions, remoteSource, type Source } from '../../../src/cli/web-endpoint.ts'
 import type { DispatchResult } from '../../../src/core/course/dispatch.ts'
 import { systemClock } from '../../../src/core/host.ts'
 import { testContext } from '../../support/context.ts'
@@ -23,14 +22,13 @@ const results = (from: number, count: number) =>
     day: 1,
     sent: false,
   })) as unknown as DispatchResult['results']
-const options = (parts: Partial<DispatchOptions> = {}): DispatchOptions => ({
-  ...parts,
-})
+type Options = Parameters<typeof remoteSource>[2]
+const options = (parts: Partial<Options> = {}) => ({ envFile: [], ...parts }) as Options
 
 /** What a drain makes of these calls, how many it made, and what it said. */
 async function drained(
   calls: readonly DispatchResult[],
-  parts: Partial<DispatchOptions> = { drain: true },
+  parts: Partial<Options> = { drain: true },
   each: (made: number) => void = () => {},
   signal = new AbortController().signal,
   { env, ...terminal }: { readonly env?: Context['env']; readonly isTTY?: boolean } = {},
@@ -118,8 +116,12 @@ test('calls of one drain have one name, its limit goes along, and a call alone h
     response.end(JSON.stringify(call({})))
   })
   const { context } = testContext()
-  const ask = async (parts: Partial<DispatchOptions>) => {
-    const source = remoteSource(context, { EMAIL_DISPATCH_SECRET: 'a-secret' }, options({ url, ...parts }))
+  const ask = async (parts: Partial<Options>) => {
+    const source = await remoteSource(
+      context,
+      { EMAIL_DISPATCH_SECRET: 'a-secret' },
+      options({ url, ...parts }),
+    )
     for (let n = 0; n < 2; n += 1) await source.call(() => {})
     return asked.splice(0).map(({ searchParams }) => [searchParams.get('limit'), searchParams.get('run')])
   }
