@@ -7,7 +7,8 @@ type Failure = Extract<Outcome, { kind: 'transient' }>['scope'] | 'refused' | 'd
 
 /**
  * How a retry is decided: by the row of what failed, and by the numbers of the stream (below). Which answer of a
- * provider is which failure is in `mail/outcome.ts`. `refusals.ts` finds out whether a `judged` one is about all mail.
+ * provider is which failure is in `mail/outcome.ts`; a new one is also a scope in `mail/mailer.ts`, and nothing else
+ * lists them: a run asks the row. `refusals.ts` finds out whether a `judged` one is about all mail.
  */
 export const FAILURES: Readonly<Record<Failure, Rule>> = {
   /** It may be taken later: greylisting, a full disk, an API's 5xx. */

@@ -5,7 +5,7 @@ type Failure = Exclude<Outcome, { kind: 'sent' }>
 
 /**
  * What failures are, by a stable name; the first row that matches decides. What follows for the message, such as the
- * pause before a retry, is in `delivery/retries.ts`, by their scope.
+ * pause before a retry, is in `delivery/retries.ts`, by their scope; one with rules of its own has its own scope.
  */
 export type OutcomeTable<Fault> = Readonly<
   Record<
