@@ -33,7 +33,7 @@ ${SHOWN} \`platformctl health --deep\` shows yours.
 |---|---|---|
 ${endpoints.join('\n')}
 
-\`?deep=1\` needs \`Authorization: Bearer\` with HEALTH_DEEP_TOKEN when that is set; without it the answer is 401 and nothing live is run.
+\`?deep=1\` needs \`Authorization: Bearer\` with HEALTH_DEEP_TOKEN when that is set; without it the answer is 401 and nothing live is run. Give a load balancer the plain endpoint, and a monitor the deep one.
 
 | State | HTTP | Means |
 |---|---|---|
