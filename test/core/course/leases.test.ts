@@ -61,6 +61,27 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(await claim('second')).toMatchObject([{ day: 1, problem: { kind: 'unknown' } }])
   })
 
+  test('a lesson whose subscriber left while it was in hand is never due again, although its claim was renewed', async () => {
+    let lease = 1_000_000
+    const it = await courseWith(1, { kind, leaseClock: () => lease })
+    const { course } = it.store
+    const asked = { limit: 1, retries: 0, leaseMs: MINUTE }
+    const claims = await course.claimDue({ ...asked, now: it.now(), call: 'first' })
+    await course.unsubscribe({ id: 'person-0', enrolment: 1, now: it.now() })
+    await course.keep({ claims, call: 'first', now: it.now(), leaseMs: MINUTE })
+    // Its holder is gone without an outcome.
+    lease += 2 * MINUTE
+    it.pass(DAY_MS)
+    expect(await course.findById('person-0')).toMatchObject({
+      state: 'unsubscribed',
+      nextAttemptAt: undefined,
+    })
+    expect(await course.isDue(it.now())).toBe(false)
+    expect(await course.backlog(it.now())).toMatchObject({ due: 0, waiting: 0, oldestDueAt: undefined })
+    expect(await course.claimDue({ ...asked, now: it.now(), call: 'second' })).toEqual([])
+    expect(await it.course.dispatch({ limit: 10 })).toMatchObject({ processed: 0, remaining: 0 })
+  })
+
   test('a dispatcher whose clock is two minutes ahead takes nothing that another has in hand', async () => {
     const it = await courseWith(20, { kind })
     const answers: ((outcome: Outcome) => void)[] = []
