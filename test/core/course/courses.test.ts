@@ -276,6 +276,31 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(await confirmed(failing)).toEqual({ language: 'de', timeZone: 'Pacific/Chatham' })
   })
 
+  test.each<[string, string, string | undefined]>([
+    ['an older course, beside one that is going on', 'enrol', 'quantum'],
+    ['the newer of two courses', 'subscribe', 'pottery'],
+    ['no course, where all are going on', 'confirm', undefined],
+  ])('a confirmation that is mailed again is for %s', async (_, how, course) => {
+    const it = await courseWith(0, { kind, catalog: catalogOf(pottery) })
+    const linkIn = (text = '') => new URL(/https?:\S+token=\S+/.exec(text)?.[0] ?? '').searchParams
+    await it.course.subscribe({ ...ADA, course: 'quantum' })
+    await it.course.close()
+    it.pass(1000)
+    if (how === 'subscribe') await it.course.subscribe({ ...ADA, course: 'pottery' })
+    else await it.course.enrol({ ...ADA, course: 'pottery' })
+    await it.course.close()
+    if (how === 'confirm') await it.course.confirm(linkIn(it.messages[0]?.text).get('token') ?? '')
+    it.pass(HOUR_MS + 1)
+    const before = it.messages.length
+    const answer = await it.course.confirmAgain(ADA.identity, { wait: true })
+    expect(answer.kind).toBe(course === undefined ? 'none' : 'sent')
+    const links = it.messages.slice(before).map(({ text }) => linkIn(text).get('course') ?? 'quantum')
+    expect(links).toEqual(course === undefined ? [] : [course])
+    if (course === undefined) return
+    expect(await it.course.confirm(linkIn(it.messages.at(-1)?.text).get('token') ?? '')).toBe('confirmed')
+    expect((await it.course.find(ADA.identity, course))?.state).toBe('confirmed')
+  })
+
   test('with spacing, a backlog of days is not caught up in a minute', async () => {
     const spaced = { ...pottery, spacingMs: DAY_MS }
     const it = await courseWith(0, { kind, catalog: catalogOf(spaced) })
