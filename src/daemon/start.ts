@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import { readRecord, recordedStore } from '../core/daemon-record.ts'
 import { type Environment, malformedStoreSentence, malformedStores, rawValue } from '../core/env/settings.ts'
+import { codeOf } from '../core/errors.ts'
 import { type Host, systemClock, within } from '../core/host.ts'
 import { recentStarts } from '../core/incidents/conditions.ts'
 import { reportError } from '../core/reporting/facade.ts'
@@ -38,6 +39,9 @@ export interface RunningDaemon {
 
 /** As long as a lease: by then every send in flight is answered or given up. */
 const DEADLINE_MS = 90_000
+const STORE_LOST = 'the disk did not confirm a write: its file was closed, and the daemon must end'
+const STOP_CUT =
+  'the deadline cut messages that were being sent: each may be sent once more, under the same Message-ID'
 
 /** Validates, opens the store, listens, serves, and runs the schedule unless that is turned off. */
 export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon> {
@@ -45,11 +49,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
   const host: Host = { clock, timer: systemClock, random, log }
   const { promise: storeLost, resolve: endForStore } = Promise.withResolvers<void>()
   const onLost = (cause: unknown) => {
-    log.error(
-      'store_lost',
-      'the disk did not confirm a write: its file was closed, and the daemon must end',
-      { fault: cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown' },
-    )
+    log.error('store_lost', STORE_LOST, { fault: codeOf(cause) || 'unknown' })
     reportError(cause)
     endForStore()
   }
@@ -151,12 +151,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
         if (graceMs > 0) await clock.sleep(graceMs)
         await closeAll(host, closing, deadlineMs)
         const cut = platform.mailService.sending()
-        if (cut > 0)
-          log.warn(
-            'stop_cut',
-            'the deadline cut messages that were being sent: each may be sent once more, under the same Message-ID',
-            { messages: cut },
-          )
+        if (cut > 0) log.warn('stop_cut', STOP_CUT, { messages: cut })
         record(options, { ...own, stoppedAt: new Date(clock.now()).toISOString() })
         log.info('stopped', 'the daemon has stopped', { mayBeRepeated: cut })
       },

@@ -176,6 +176,7 @@ describe.runIf(why === undefined)('through Debian’s Postfix', () => {
     expect(outcome).toEqual({
       kind: 'transient',
       scope: 'sender',
+      isUnclear: true,
       reason: 'the mail server’s policy refused the message (554)',
     })
     await mailer.close()

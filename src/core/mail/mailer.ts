@@ -34,7 +34,7 @@ export interface Message {
 /**
  * Outcome of one send. `unknown`: the connection broke after the message was handed over, so it may have been delivered.
  * Of `transient`, after the scope `connection` (421, 429) the run waits up to ten seconds of `retryAfterMs`, or ends;
- * `sender` (401, 422, 5.7.1) may concern us and not this message: of lessons and notices, the others decide.
+ * `sender` (401, 422, 5.7.1) may concern us: of lessons and notices, the others decide.
  * `hardBounce`: a dead address (5.1.1).
  */
 export type Outcome =
@@ -44,6 +44,8 @@ export type Outcome =
       readonly reason: string
       readonly scope: 'message' | 'sender' | 'connection'
       readonly retryAfterMs?: number
+      /** Of `sender`: perhaps for this recipient alone. */
+      readonly isUnclear?: true
     }
   | { readonly kind: 'permanent'; readonly reason: string; readonly hardBounce: boolean }
   | { readonly kind: 'unknown'; readonly reason: string }

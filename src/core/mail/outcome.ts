@@ -33,8 +33,9 @@ export interface SmtpFault {
 
 const connection = (reason: string) => ({ kind: 'transient', scope: 'connection', reason }) as const
 const transient = (reason: string) => ({ kind: 'transient', scope: 'message', reason }) as const
-/** A refusal that may not be about this message. */
+/** A refusal that is not about this message, or may not be. */
 const sender = (reason: string) => ({ kind: 'transient', scope: 'sender', reason }) as const
+const unclear = (reason: string) => ({ ...sender(reason), isUnclear: true }) as const
 const permanent = (reason: string, hardBounce = false): Failure => ({ kind: 'permanent', reason, hardBounce })
 
 const NOT_RECORDED = 'the message before it was sent, and the store could not record that'
@@ -100,7 +101,7 @@ export const SMTP_OUTCOMES = {
   'policy-refused': {
     when: '5xx with 5.7.x, or 554 without such a code: a policy, perhaps about us and not about the message',
     matches: refusedAs(/^5\.7\.\d+$/, 554),
-    outcome: sender('the mail server’s policy refused the message'),
+    outcome: unclear('the mail server’s policy refused the message'),
   },
   'message-refused': {
     when: 'any other 5xx: content, a full mailbox',
@@ -197,7 +198,7 @@ export const HTTP_OUTCOMES = {
   'request-refused': {
     when: '400 or 422: the request, perhaps for our sender’s address or the texts and not for this recipient',
     matches: oneOf(400, 422),
-    outcome: sender('the mail provider refused the message'),
+    outcome: unclear('the mail provider refused the message'),
   },
   'recipient-inactive': {
     when: 'Postmark’s ErrorCode 406: the recipient bounced, complained or was suppressed there',

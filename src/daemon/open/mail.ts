@@ -87,11 +87,12 @@ export function openMail(
           return outcome
         }
         failure = outcome.reason
-        const scope = outcome.kind === 'transient' ? outcome.scope : undefined
+        const { scope, isUnclear } = { scope: undefined, isUnclear: false, ...outcome }
+        const isOurs = scope === 'sender' && !isUnclear
         const isOfAddress = outcome.kind === 'permanent' && outcome.hardBounce
-        const isOfMessage = isOutcome(outcome) && scope !== 'sender' && scope !== 'connection'
+        const isOfMessage = isOutcome(outcome) && !isOurs && scope !== 'connection'
         if (isOfMessage && !isOfAddress && unreached.size < UNREACHED) unreached.add(message.to.address)
-        if (scope === 'sender') refused = outcome.reason
+        if (isOurs) refused = outcome.reason
         if (unreached.size === UNREACHED) refused ??= outcome.reason
         return outcome
       } finally {

@@ -10,10 +10,10 @@ import {
 const http = (status: number | undefined, errno?: string) => httpOutcome({ status, errno })
 const smtp = (fault: Partial<SmtpFault>) =>
   smtpOutcome({ code: undefined, enhanced: undefined, command: 'rcpt', handedOver: false, ...fault })
-/** An outcome in short: what is given up, and for whom. */
+/** An outcome in short: what is given up, and for whom; `sender?`: perhaps for this recipient alone. */
 const short = (outcome: ReturnType<typeof smtpOutcome>) =>
   outcome.kind === 'transient'
-    ? outcome.scope
+    ? `${outcome.scope}${outcome.isUnclear ? '?' : ''}`
     : outcome.kind === 'permanent' && outcome.hardBounce
       ? 'hard bounce'
       : outcome.kind
@@ -23,7 +23,7 @@ test('every status of a mail API has its outcome, from one edge to the other', (
     if (status < 400 && status >= 300) return 'connection'
     if (status >= 500 && status < 600) return 'message'
     const named: Record<number, string> = {
-      400: 'sender',
+      400: 'sender?',
       401: 'sender',
       402: 'sender',
       403: 'sender',
@@ -31,7 +31,7 @@ test('every status of a mail API has its outcome, from one edge to the other', (
       405: 'connection',
       408: 'message',
       409: 'message',
-      422: 'sender',
+      422: 'sender?',
       425: 'message',
       429: 'connection',
     }
@@ -114,13 +114,13 @@ test.each<[Partial<SmtpFault>, string]>([
   [{ code: 550, enhanced: '5.1.4' }, 'permanent'],
   [{ code: 550, enhanced: '5.1.11' }, 'permanent'],
   [{ code: 550, enhanced: '15.1.1' }, 'permanent'],
-  [{ code: 554 }, 'sender'],
+  [{ code: 554 }, 'sender?'],
   [{ code: 554, enhanced: '5.6.0' }, 'permanent'],
-  [{ code: 550, enhanced: '5.7.26' }, 'sender'],
+  [{ code: 550, enhanced: '5.7.26' }, 'sender?'],
   [{ code: 550, enhanced: '5.7.1x' }, 'permanent'],
   [{ code: 550, enhanced: 'x5.7.1' }, 'permanent'],
   [{ code: 450, enhanced: '5.7.1' }, 'message'],
-  [{ code: 500, enhanced: '5.7.1' }, 'sender'],
+  [{ code: 500, enhanced: '5.7.1' }, 'sender?'],
   [{ code: 550 }, 'permanent'],
   [{ code: 500 }, 'permanent'],
   [{ code: 499 }, 'message'],
@@ -155,7 +155,7 @@ test('every row describes the failure and gives a reason of its own', () => {
 
 test.each<[fault: Partial<SmtpFault>, at499: string, at500: string]>([
   [{ enhanced: '5.3.4' }, 'message', 'permanent'],
-  [{ enhanced: '5.7.1' }, 'message', 'sender'],
+  [{ enhanced: '5.7.1' }, 'message', 'sender?'],
   [{ command: 'mail' }, 'message', 'sender'],
   [{}, 'message', 'permanent'],
 ])('of %j a reply of 499 is %s, and one of 500 is %s', (fault, at499, at500) => {
