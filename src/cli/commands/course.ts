@@ -19,10 +19,10 @@ const status = courseCommand({
     const problems = await Promise.all(
       found.map(async (one) => ({ ...one, messageId: await course.messageIdOf(one) })),
     )
-    const waiting = problems.map(({ id, sentDays, problem, nextAttemptAt, address, messageId }) => ({
-      ...{ id, day: sentDays.length + 1, ...problem, nextAttemptAt, messageId },
-      address: addressHint(address),
-    }))
+    const waiting = problems.map(({ id, sentDays, problem, nextAttemptAt, address, messageId }) => {
+      const day = sentDays.length + 1
+      return { id, day, ...problem, nextAttemptAt, messageId, address: addressHint(address) }
+    })
     const now = context.clock.now()
     const columns = listColumns(context.stdout)
     const text = courseStatusText({ counts, paused, problems, now, columns })
@@ -73,14 +73,13 @@ const show = courseCommand({
 
 /** A subscription without what only the store needs. */
 function published(found: Subscription): Subscription {
-  const { id, address, course, state, enrolment, sentDays, sentLessons, lessons, failures, problem } = found
-  const { createdAt, confirmedAt, unsubscribedAt, dueAt, lastSentAt, nextAttemptAt } = found
-  const { courseVersion, timeZone, language, consent } = found
-  return {
-    ...{ id, address, course, state, enrolment, createdAt, confirmedAt, unsubscribedAt, sentDays, lessons },
-    ...(sentLessons && { sentLessons }),
-    ...{ dueAt, lastSentAt, courseVersion, timeZone, language, nextAttemptAt, failures, problem, consent },
-  }
+  const { id, address, course, state, enrolment, createdAt, confirmedAt, unsubscribedAt } = found
+  const { sentDays, lessons, sentLessons, dueAt, lastSentAt, courseVersion, timeZone, language } = found
+  const { nextAttemptAt, failures, problem, consent } = found
+  const person = { id, address, course, state, enrolment, createdAt, confirmedAt, unsubscribedAt }
+  const progress = { sentDays, lessons, ...(sentLessons && { sentLessons }), dueAt, lastSentAt }
+  const settings = { courseVersion, timeZone, language }
+  return { ...person, ...progress, ...settings, nextAttemptAt, failures, problem, consent }
 }
 
 function rows(found: Subscription): (readonly [string, string])[] {

@@ -79,10 +79,8 @@ async function queue(context: Context, { sending, incidents }: Store): Promise<A
     const hold = holds.find((one) => one.stream === stream)
     const isHeld = hold !== undefined || (stream === 'alert' && silence !== undefined)
     const held = !isHeld ? 0 : stream === 'alert' ? alerts.length : due
-    return {
-      ...{ stream, due, held, waiting, failed, oldestAt, nextAt },
-      ...(hold && { paused: { at: hold.at, reason: hold.reason } }),
-    }
+    const paused = hold && { paused: { at: hold.at, reason: hold.reason } }
+    return { stream, due, held, waiting, failed, oldestAt, nextAt, ...paused }
   })
   const time = (at: number | undefined) => (at === undefined ? '–' : iso(at))
   const text = table([

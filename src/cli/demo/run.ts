@@ -82,10 +82,9 @@ export async function runDemo(context: Context, options: DemoOptions): Promise<E
     stage.clear()
     let failed = 0
     for (const step of cleanup.reverse())
-      failed += await step().then(
-        () => 0,
-        () => 1,
-      )
+      await step().catch(() => {
+        failed += 1
+      })
     stage.end(failed === 0 ? 'stopped; nothing left behind' : 'stopped; something could not be closed')
   }
 }
@@ -127,8 +126,16 @@ async function setUp(
       MAILER_FEEDBACK_SECRET: feedbackSecret(secret),
       ALERT_WEBHOOK_URL: `${inbox.pageUrl}/hook`,
     },
-    ...{ platform, services, host: '127.0.0.1', ports, dataFolder: data, history, schedule: false },
-    ...{ clock, random, log: silentLog },
+    platform,
+    services,
+    host: '127.0.0.1',
+    ports,
+    dataFolder: data,
+    history,
+    schedule: false,
+    clock,
+    random,
+    log: silentLog,
   })
   cleanup.push(() => daemon.close())
   stage.done(`${services.join(', ')} on an SQLite file, and an inbox with a real SMTP server`)
@@ -144,7 +151,10 @@ async function setUp(
     announce: (text) => announceIn(file, clock, Buffer.from(context.random.bytes(4)).toString('hex'), text),
     bounce: () => bounce(web, secret, clock),
     commands: {
-      ...{ mail: health, service: health, store: health, heal: health },
+      mail: health,
+      service: health,
+      store: health,
+      heal: health,
       announce: command(`status announce "${ANNOUNCEMENT}" --data ${data}`),
       bounce: command(`email suppressions list --data ${data}`),
     },

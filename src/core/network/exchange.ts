@@ -2,9 +2,6 @@ import { type Dispatcher, EnvHttpProxyAgent, getGlobalDispatcher, Pool, request 
 import { within } from '../host.ts'
 import { boundedBody, proxyOf, proxyOptions, sharedAgent } from './proxy.ts'
 
-/** For single calls to any origin. */
-export const dispatcherToAny = (): Dispatcher => sharedAgent(EnvHttpProxyAgent) ?? getGlobalDispatcher()
-
 /** Connections to one origin, through its proxy where it has one. */
 export function dispatcherTo(origin: string, options: Pool.Options = {}): Dispatcher {
   return proxyOf(new URL(origin)) === undefined
@@ -29,7 +26,8 @@ export function exchange(
     const ends = signal ? AbortSignal.any([signal, stop.signal]) : stop.signal
     // `withinMs` bounds all of it.
     const unbounded = { headersTimeout: 0, bodyTimeout: 0 }
-    const asked = { dispatcher: dispatcherToAny(), ...unbounded, ...options, signal: ends }
+    const dispatcher = sharedAgent(EnvHttpProxyAgent) ?? getGlobalDispatcher()
+    const asked = { dispatcher, ...unbounded, ...options, signal: ends }
     const { statusCode, body } = await request(url, asked)
     return { status: statusCode, text: (await boundedBody(body, mostBytes)).toString() }
   }

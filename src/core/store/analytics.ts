@@ -1,15 +1,13 @@
 import { type AnalyticsStore, type DayCount, dayOf } from '../analytics/store.ts'
-import { all, deleteInSteps, first, run, type Sql } from './sql.ts'
+import { all, deleteInSteps, first, ROWS_A_STEP, run, type Sql } from './sql.ts'
 
 /** A store of events, and what differs by its kind. */
 interface Parts extends Pick<AnalyticsStore, 'close'> {
   readonly kind: 'sqlite' | 'postgres'
-  /** The name that the operator gave, and the tables' as statements have them. */
+  /** The name that the operator gave, and with this ending, as statements have it. */
   readonly table: string
-  readonly batches: string
-  readonly daily: string
-  readonly bytes: string
-  readonly rowsAStep: number
+  readonly named: (ending: string) => string
+  readonly rowsAStep?: number
   /** Stores a batch with its size; 0 if it is there already. */
   readonly append: (batch: object) => Promise<number>
   readonly size: () => Promise<number | undefined>
@@ -22,7 +20,8 @@ export const addBatch = (batches: string) =>
 
 export function analytics(sql: Sql, parts: Parts): AnalyticsStore {
   const { one } = sql
-  const { kind, table, batches, daily, bytes, rowsAStep, append, close } = parts
+  const { kind, table, named, rowsAStep = ROWS_A_STEP, append, close } = parts
+  const [batches, daily, bytes] = [named(''), named('_daily'), named('_bytes')]
   const text = {
     counts: `SELECT day, kind, count FROM ${daily} WHERE day >= @since ORDER BY day, {byBytes kind}`,
     usage: `SELECT CAST(coalesce(sum(bytes), 0) AS bigint) AS total,

@@ -71,11 +71,6 @@ ${figures.map(([id, text]) => `<section class="figure" aria-labelledby="${escape
   )
 }
 
-const readAssets = async () => ({
-  script: await readPackageFile('dist/insights.js'),
-  style: await readPackageFile('dist/insights.css'),
-})
-
 /** The page with its script and style inside, as the build made them: one answer, and nothing else to load. */
 export const route = (platform: ResolvedPlatform) =>
   defineRoute({
@@ -86,7 +81,10 @@ export const route = (platform: ResolvedPlatform) =>
     answers: [text('text/html', 'The page, with its script and style.')],
     errors: ['unavailable'],
     handle() {
-      const assets = once(readAssets)
+      const assets = once(async () => ({
+        script: await readPackageFile('dist/insights.js'),
+        style: await readPackageFile('dist/insights.css'),
+      }))
       return async ({ frame }) => {
         const { script, style } = await assets().catch((cause: unknown) => {
           const message = 'The script of this page is not built: npm run build makes it.'

@@ -111,10 +111,7 @@ export type LintRule = keyof typeof LINT_RULES
 
 /** A finding. `fix` is what to do, where the rule alone does not say. */
 export function lintFinding(id: LintRule, cause: string, location?: Location, fix?: string): Finding {
-  const rule = LINT_RULES[id]
-  return {
-    ...{ id, severity: rule.severity, services: ['web'], group: 'mail', present: [], missing: [], cause },
-    fix: fix ?? rule.fix,
-    ...(location && { location }),
-  }
+  const { severity, fix: usual } = LINT_RULES[id]
+  const common = { services: ['web'], group: 'mail', present: [], missing: [] }
+  return { id, severity, ...common, cause, fix: fix ?? usual, ...(location && { location }) }
 }

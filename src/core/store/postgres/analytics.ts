@@ -3,7 +3,7 @@ import { DAY_MS } from '../../durations.ts'
 import type { Log } from '../../host.ts'
 import type { Secret } from '../../secret.ts'
 import { addBatch, analytics } from '../analytics.ts'
-import { first, LOCKS, lock, ROWS_A_STEP, run, type Steps, scalar } from '../sql.ts'
+import { first, LOCKS, lock, run, type Steps, scalar } from '../sql.ts'
 import { createPool, orEnd } from './connection.ts'
 import { plainSql, postgresSql } from './sql.ts'
 
@@ -29,7 +29,9 @@ export async function openPostgresAnalytics(url: Secret, table: string, log?: Lo
     INSERT INTO ${bytes} AS kept (day, slot, bytes) SELECT CAST(@day AS integer), id % ${SLOTS}, CAST(@bytes AS bigint) FROM stored
     ON CONFLICT (day, slot) DO UPDATE SET bytes = kept.bytes + excluded.bytes`
   return analytics(sql, {
-    ...{ kind: 'postgres', table, batches, bytes, daily: named(table, '_daily'), rowsAStep: ROWS_A_STEP },
+    kind: 'postgres',
+    table,
+    named: (ending) => named(table, ending),
     append: (batch) => sql.one(run(append, batch)),
     size: () => sql.one(scalar(SIZE, { table: batches })),
     close: () => pool.end(),

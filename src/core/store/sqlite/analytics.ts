@@ -28,15 +28,18 @@ export async function openSqliteAnalytics(file: string, table: string, onLost?: 
     throw unopened`${file} cannot hold the table that ANALYTICS_DATASTORE_TABLE names: choose a name that nothing else uses there.`
   }
   const sql = sqliteSql({ database, guarded: guard(database, onLost) })
-  const [batches, bytes] = [quoted(table), quoted(`${table}_bytes`)]
-  const add = addBatch(batches)
-  const count = `INSERT INTO ${bytes} (day, bytes) VALUES (@day, @bytes) ON CONFLICT (day) DO UPDATE SET bytes = bytes + excluded.bytes`
+  const named = (ending: string) => quoted(`${table}${ending}`)
+  const add = addBatch(named(''))
+  const count = `INSERT INTO ${named('_bytes')} (day, bytes) VALUES (@day, @bytes) ON CONFLICT (day) DO UPDATE SET bytes = bytes + excluded.bytes`
   // Once, not for each batch: V8 keeps a new generator function, and the batch with it, until the old heap is collected.
   function* append(batch: object): Steps<number> {
     return (yield* run(add, batch)) === 0 ? 0 : yield* run(count, batch)
   }
   return analytics(sql, {
-    ...{ kind: 'sqlite', table, batches, bytes, daily: quoted(`${table}_daily`), rowsAStep: ROWS_A_STEP },
+    kind: 'sqlite',
+    table,
+    named,
+    rowsAStep: ROWS_A_STEP,
     append: (batch) => sql.write(() => append(batch)),
     size: async () => sizeOf(file),
     async disk() {

@@ -67,10 +67,8 @@ function timeline(steps: readonly Step[], messages: Messages): string {
   if (steps.length === 0) return ''
   const one = ({ at, name, text }: Step) =>
     `<li><small><strong>${name}</strong> · ${moment(messages, at)}</small>${text === undefined ? '' : written(text)}</li>`
-  return `<ol class="updates">${steps
-    .toSorted((a, b) => b.at - a.at)
-    .map(one)
-    .join('')}</ol>`
+  const sorted = steps.toSorted((a, b) => b.at - a.at)
+  return `<ol class="updates">${sorted.map(one).join('')}</ol>`
 }
 
 const latest = (updates: readonly StatusUpdate[] | undefined, messages: Messages) =>

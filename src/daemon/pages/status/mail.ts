@@ -32,8 +32,7 @@ export function mailSection({ days, holds }: MailReport, messages: Messages): st
     })
     .join('')
   const heads = [T.day, T.sent, T.hardBounces, T.softBounces, T.complaints]
-  const row = ({ day, sent: of, ...reported }: DayOfMail) => {
-    const { hardBounces, softBounces, complaints } = reported
+  const row = ({ day, sent: of, hardBounces, softBounces, complaints }: DayOfMail) => {
     const cells = [hardBounces, softBounces, complaints].map((count) =>
       count === 0 ? '0' : `${count} <small>${share(count, of)}</small>`,
     )
