@@ -245,9 +245,12 @@ export async function loadPaint(colour: boolean): Promise<Paint> {
 export const isLive = ({ env }: Pick<Context, 'env'>, { isTTY }: Output) =>
   isTTY === true && !env.CI && env.TERM !== 'dumb'
 
+/** Whether a spinner can be drawn. On a terminal without a width, as a serial console, ora would erase lines without end. */
+export const canSpin = (context: Context) => context.stderr.columns !== 0 && isLive(context, context.stderr)
+
 /** Shows the current wait as one line on standard error, then erases it; only where that can be. */
 export async function openProgress(context: Context, text: string) {
-  if (!isLive(context, context.stderr)) return { show(_: string) {}, end() {} }
+  if (!canSpin(context)) return { show(_: string) {}, end() {} }
   const spinner = (await openSpinner(context)).start(shown(text, true))
   return {
     show(next: string) {
@@ -260,14 +263,12 @@ export async function openProgress(context: Context, text: string) {
 /** A spinner on standard error, which stays off where it cannot be drawn. */
 export async function openSpinner(context: Context) {
   const { default: ora } = await import('ora')
-  const { stderr, colour } = context
-  const isEnabled = isLive(context, stderr)
   return ora({
     // ora wants the stream's cursor methods, which only a terminal has.
-    stream: (stderr.drawn ?? stderr) as NodeJS.WriteStream,
-    isEnabled,
-    isSilent: !isEnabled,
+    stream: (context.stderr.drawn ?? context.stderr) as NodeJS.WriteStream,
+    isEnabled: true,
+    isSilent: !canSpin(context),
     discardStdin: false,
-    color: colour.stderr ? 'blue' : false,
+    color: context.colour.stderr ? 'blue' : false,
   })
 }

@@ -7,7 +7,7 @@ import { durationText } from '../../core/durations.ts'
 import type { Environment } from '../../core/env/settings.ts'
 import { PATHS } from '../../core/paths.ts'
 import { type Answer, command, type Define } from '../command.ts'
-import { type Context, EXIT, isLive, openProgress, wrongUsage } from '../context.ts'
+import { type Context, canSpin, EXIT, openProgress, wrongUsage } from '../context.ts'
 import { loadEnvironment } from '../environment.ts'
 import { ENV_FILE, type Values, value, wholeNumber } from '../inputs.ts'
 import { compact, iso, thousands } from '../output/text.ts'
@@ -173,7 +173,7 @@ export async function drain(context: Context, source: Source, options: Pick<Opti
       for (const outcome of OUTCOMES) done[outcome] = total[outcome]
       left = total.remaining
       progress.show(line())
-      if (!isLive(context, context.stderr) && isTime(LINE_EVERY_MS)) context.stderr.write(`${line()}\n`)
+      if (!canSpin(context) && isTime(LINE_EVERY_MS)) context.stderr.write(`${line()}\n`)
       last = await source.call(onProgress)
       total = sum(total, last)
     }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { drain, remoteSource, type Source } from '../../../src/cli/commands/dispatch.ts'
-import type { Context } from '../../../src/cli/context.ts'
+import type { Context, Output } from '../../../src/cli/context.ts'
 import type { DispatchResult } from '../../../src/core/course/dispatch.ts'
 import { systemClock } from '../../../src/core/host.ts'
 import { testContext } from '../../support/context.ts'
@@ -31,7 +31,7 @@ async function drained(
   parts: Partial<Options> = { drain: true },
   each: (made: number) => void = () => {},
   signal = new AbortController().signal,
-  { env, ...terminal }: { readonly env?: Context['env']; readonly isTTY?: boolean } = {},
+  { env, ...terminal }: Partial<Pick<Context, 'env'> & Pick<Output, 'isTTY' | 'columns'>> = {},
 ) {
   let made = 0
   const time = { now: 0 }
@@ -75,11 +75,12 @@ test('a drain ends with the call below its limit, and adds up what all of them d
   ])
 })
 
-test.each([{ CI: 'true' }, { TERM: 'dumb' }])(
+// A serial console says that it has no columns: ora would erase lines without end.
+test.each([{ env: { CI: 'true' } }, { env: { TERM: 'dumb' } }, { columns: 0 }])(
   'on a terminal with %j, where nothing can be drawn over, the progress is lines too',
-  async (env) => {
+  async (parts) => {
     const { said } = await drained([call({}), call({ processed: 1 })], undefined, undefined, undefined, {
-      env,
+      ...parts,
       isTTY: true,
     })
     expect(said).toMatch(/^[█░]{24} +\d+ % {2}2 sent, 9 left, .*\n$/)
