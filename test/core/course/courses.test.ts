@@ -276,6 +276,26 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(await confirmed(failing)).toEqual({ language: 'de', timeZone: 'Pacific/Chatham' })
   })
 
+  test('what an operator sets for a person holds in all their courses, or in the one that is named by course or id', async () => {
+    const it = await courseWith(0, { kind, catalog: catalogOf(pottery, drawing) })
+    const ids = ['quantum', 'pottery', 'drawing']
+    for (const course of ids) await it.course.enrol({ ...ADA, course })
+    const { identity } = ADA
+    const languages = async () =>
+      (await it.course.findPerson(identity))
+        .toSorted((a, b) => (a.course < b.course ? 1 : -1))
+        .map(({ language }) => language)
+    expect(await it.course.set({ identity, language: 'de', timeZone: 'Asia/Kolkata' })).toBe(3)
+    expect(await languages()).toEqual(['de', 'de', 'de'])
+    expect(await it.course.set({ identity, course: 'pottery', language: 'fr' })).toBe(1)
+    expect(await languages()).toEqual(['de', 'fr', 'de'])
+    const { id = '' } = (await it.course.find(identity, 'drawing')) ?? {}
+    expect(await it.course.set({ id, language: 'it' })).toBe(1)
+    expect(await languages()).toEqual(['de', 'fr', 'it'])
+    for (const one of await it.course.findPerson(identity)) expect(one.timeZone).toBe('Asia/Kolkata')
+    expect(await it.course.set({ identity: 'eve@example.com', language: 'de' })).toBe(0)
+  })
+
   test.each<[string, string, string | undefined]>([
     ['an older course, beside one that is going on', 'enrol', 'quantum'],
     ['the newer of two courses', 'subscribe', 'pottery'],
