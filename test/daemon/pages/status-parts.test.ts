@@ -287,6 +287,38 @@ test('a calendar has an event for each announcement, in lines of at most 75 byte
   expect(lines.filter((line) => line.startsWith('DTEND'))).toHaveLength(1)
 })
 
+test.each(['de', 'fr'])(
+  'calendar and feed say an announcement in the language of the platform: %s',
+  (language) => {
+    const translations = {
+      de: 'Umzug der Suche. Danach geht es weiter.',
+      fr: 'La recherche déménage. Puis tout reprend.',
+    }
+    const one = {
+      id: 'p1',
+      text: 'Search moves. Then it goes on.',
+      translations,
+      from: NOW,
+      until: undefined,
+      by: 'ada',
+    }
+    const summary = { now: NOW, since: NOW, announcements: [one], incidents: [] } as unknown as Summary
+    const german = createLabels({ ...learning, language: 'de' })
+    // English and German are shipped; the words of a platform’s own language are in its message file.
+    const labels = { ...german, messages: { ...german.messages, language } }
+    const [said = ''] = translations[language as 'de' | 'fr'].split('.')
+    const calendar = announcementCalendar(summary, labels, 'Kiln', 'https://x.example').replaceAll(
+      '\r\n ',
+      '',
+    )
+    expect(calendar).toContain(`SUMMARY:Kiln: ${said}\r\n`)
+    expect(calendar).toContain(`DESCRIPTION:${said}.`)
+    const feed = incidentFeed(summary, labels, 'Kiln', 'https://x.example')
+    expect(feed.split(said)).toHaveLength(3)
+    for (const text of [calendar, feed]) expect(text).not.toContain('Search')
+  },
+)
+
 test('a picture for link previews is a PNG of 1200 by 630 in the color of the state', () => {
   const days = Array.from({ length: 90 }, () => 'ok' as const)
   const services = [{ whole: { days } }] as unknown as Summary['services']
