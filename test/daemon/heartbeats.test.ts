@@ -135,6 +135,10 @@ test('beat reports to the web service, or with --local into the store', async ()
   const STORE_URL = `sqlite:${address?.kind === 'sqlite' ? address.file : ''}`
   expect(await run(['backup', '--local'], { STORE_URL })).toMatchObject({ code: 0 })
   expect(await probe('heartbeat-backup')).toMatchObject({ state: 'ok' })
+  // A failing job, also where it is this process that writes.
+  const job = ['--', process.execPath, '-e', 'process.exit(3)']
+  expect(await run(['backup', '--local', ...job], { STORE_URL })).toMatchObject({ code: 3 })
+  expect(await probe('heartbeat-backup')).toMatchObject({ state: 'failing' })
   expect(await run(['backpu', '--local'], { STORE_URL })).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('it has backup, sweep'),
