@@ -35,6 +35,12 @@ test('detects a nearby machine that forwards for two clients as a proxy, for an 
   expect(it.seen()).toBe(false)
   it.note('10.0.0.1', '203.0.113.2')
   expect([it.seen(), it.warned]).toEqual([true, ['proxy_not_trusted', 'proxy_not_trusted']])
+  // While it goes on forwarding it stays seen, and nothing new is logged.
+  for (let hour = 0; hour < 5; hour += 1) {
+    it.pass(HOUR - 1)
+    it.note('10.0.0.1', '203.0.113.2')
+    expect([it.seen(), it.warned.length]).toEqual([true, 2])
+  }
 })
 
 test.each<[why: string, socket: string | undefined, forwarded: string | null, trust?: readonly string[]]>([
