@@ -121,10 +121,10 @@ export const en = {
     updateTitle: (platform: string, what: string | undefined) =>
       `${platform}: update${what === undefined ? '' : ` on ${what}`}`,
   },
+  /** Around the text of a mail, if its template does not say: `core/mail/compile/compile.ts`. */
   mail: {
     unsubscribe: 'Unsubscribe',
     readLesson: 'Read it in your browser',
-    /** Why a lesson or another mail was sent, if its template does not say. */
     becauseLesson: 'You get these lessons because you are in this course.',
     because: 'You get this mail because you gave us this address.',
   },
