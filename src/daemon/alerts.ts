@@ -36,7 +36,7 @@ const unseenMs = (cause: string) =>
 /** Every machine looks at its probes at least once within this. */
 const SEEN_AGAIN_MS = 2 * MINUTE_MS
 /** A silence begins shortly before the store is stopped, often between two rounds. */
-const SILENCE_ASKED_MS = 5000
+const SILENCE_ASKED_MS = 7000
 
 export function alertChannels(
   clock: Pick<Clock, 'now'>,

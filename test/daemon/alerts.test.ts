@@ -290,7 +290,7 @@ test('a silence that began seconds before the whole store was stopped holds', as
   const silenced = Promise.withResolvers<void>()
   let asked = 0
   const sleep: Timer['sleep'] = (ms, signal) => {
-    if (ms !== 5000) return systemClock.sleep(ms, signal)
+    if (ms !== 7000) return systemClock.sleep(ms, signal)
     asked += 1
     return asked === 1 ? silenced.promise : systemClock.sleep(ms, signal)
   }
