@@ -56,6 +56,10 @@ export function recordDaemon(folder: string, own: DaemonRecord): void {
   writeRecord(folder, { ...next, ...(left.length > 0 && { others: left }) })
 }
 
+/** Writes when and why a start was refused in place of a record, while no daemon has started with the folder. */
+export const recordRefusal = (folder: string, refused: string): unknown =>
+  readRecord(folder) ?? attempt(() => writeWhole(recordFile(folder), `${JSON.stringify({ refused })}\n`))
+
 export function writeRecord(folder: string, record: DaemonRecord): void {
   writeWhole(recordFile(folder), `${JSON.stringify({ ...record, folder: path.resolve(folder) }, null, 2)}\n`)
 }

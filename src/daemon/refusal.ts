@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync } from 'node:fs'
-import { alertsFiles } from '../core/daemon-record.ts'
+import { alertsFiles, recordRefusal } from '../core/daemon-record.ts'
 import { malformedStores, readSettings } from '../core/env/settings.ts'
 import { faultName, storeFault, storeFaultReason } from '../core/errors.ts'
 import { type Host, within } from '../core/host.ts'
@@ -25,6 +25,12 @@ export async function tellRefusal(host: Host, options: Started, error: unknown, 
   const { env, platform, dataFolder, pointerFolder } = options
   const settings = readSettings(platform, env)
   const channels = alertChannels(host.clock, platform, settings, placesOf(options), isStore)
+  // It is there, or cannot be made.
+  if (channels.length > 0) attempt(() => mkdirSync(dataFolder, { mode: 0o700 }))
+  recordRefusal(
+    dataFolder,
+    `the start of ${new Date(host.clock.now()).toISOString()} was refused: ${refused}`,
+  )
   if (channels.length === 0) return
   const store =
     cause === 'store' || malformedStores(env).length > 0
@@ -32,9 +38,7 @@ export async function tellRefusal(host: Host, options: Started, error: unknown, 
       : await openStore(storeAddress(settings, dataFolder), { log: host.log }).catch(() => undefined)
   // Without its store, a file remembers the message for the next start.
   const files = alertsFiles(dataFolder, pointerFolder)
-  // Each is there, or cannot be made.
   if (pointerFolder !== undefined) attempt(() => mkdirSync(pointerFolder, { recursive: true, mode: 0o755 }))
-  attempt(() => mkdirSync(dataFolder, { mode: 0o700 }))
   const alerts = startAlerts(host, { store: store ?? NO_STORE, platform, settings, channels, files })
   const reason = `${refused}; the daemon refused to start`
   const report = { service: WEB, probes: { [cause]: { state: 'failing', checked: true, reason } as const } }

@@ -1,8 +1,8 @@
-import { cp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
-import { readRecord, recordDaemon, writeRecord } from '../../src/core/daemon-record.ts'
+import { readRecord, recordDaemon, recordRefusal, writeRecord } from '../../src/core/daemon-record.ts'
 import { UNATTENDED } from '../../src/core/incidents/incident.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { testContext } from '../support/context.ts'
@@ -243,6 +243,29 @@ test('a folder without a daemon’s record is wrong usage', async () => {
     code: 2,
     stderr: expect.stringMatching(/no daemon has started with the data folder .* \(see its log\): /),
   })
+})
+
+test('a folder whose first start was refused says when and why, until a start succeeds', async () => {
+  const cwd = await emptyFolder()
+  await mkdir(path.join(cwd, 'data'))
+  const run = async (env: Record<string, string>, ...argv: string[]) => {
+    const { context, stderr } = testContext({ cwd, env })
+    return { code: await runProgram([...argv, '--data', 'data'], context), stderr: stderr() }
+  }
+  await run({ STORE_URL: 'postgress://ada:canary@127.0.0.1/school' }, 'daemon')
+  const first = await run({}, 'status')
+  expect(first).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(
+      /\(the start of \d{4}-\S+Z was refused: STORE_URL is not the address of a store/,
+    ),
+  })
+  expect(first.stderr).not.toContain('canary')
+  await run({ PAYMENTS_SECRET_KEY: 'sk_test_0123456789abcdef' }, 'daemon')
+  expect((await run({}, 'status')).stderr).toContain('was refused: half-configured: payments')
+  const it = await daemon()
+  recordRefusal(it.folder, 'later')
+  expect(readRecord(it.folder)).toBeDefined()
 })
 
 test('a daemon’s record that this user may not read is not called missing', async () => {

@@ -397,7 +397,7 @@ test('a daemon whose STORE_URL is misspelt alerts once, and opens no other store
   expect(await refused(dataFolder, { STORE_URL: 'postgress://ada:canary@127.0.0.1/school' }, 3)).toEqual([
     expect.stringMatching(/^STORE_URL is not the address of a store, .*; the daemon refused to start$/),
   ])
-  expect(await readdir(dataFolder)).toEqual(['alerts.json'])
+  expect(await readdir(dataFolder)).toEqual(['alerts.json', 'daemon.json'])
 })
 
 test('a start whose port is taken is told once, however often it is repeated', async () => {

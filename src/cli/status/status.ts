@@ -5,8 +5,9 @@ import { probeRemote, type RemoteHealth } from '../../core/health/prober.ts'
 import { isRefused } from '../../core/health/verdict.ts'
 import { rootCauses } from '../../core/incidents/causes.ts'
 import { prerequisitesOf } from '../../core/incidents/prerequisites.ts'
-import { isRecord, jsonObject } from '../../core/is-record.ts'
+import { attempt, isRecord, jsonObject } from '../../core/is-record.ts'
 import { heldTogether, type Pause } from '../../core/mail/holds.ts'
+import { readWhole } from '../../core/regular-file.ts'
 import { splitList } from '../../core/secret.ts'
 import type { Service } from '../../core/service.ts'
 import { trimEnd } from '../../core/trim-end.ts'
@@ -38,8 +39,9 @@ export async function gatherStatus(context: Context, options: Values<typeof STOR
   const record = readRecord(folder)
   if (record === undefined) {
     assertNotDenied(recordFile(folder))
+    const { refused = 'see its log' } = jsonObject(attempt(() => readWhole(recordFile(folder))) ?? '')
     const hint = (await import('../running-daemons.ts')).dataHint(context.env)
-    throw wrongUsage(`no daemon has started with the data folder ${folder} (see its log): ${hint}.`)
+    throw wrongUsage(`no daemon has started with the data folder ${folder} (${refused}): ${hint}.`)
   }
   const env = await environmentOf(context, options.envFile, record)
   // Earlier starts are for the daemon's own alert.
@@ -63,7 +65,7 @@ export async function gatherStatus(context: Context, options: Values<typeof STOR
     daemon: { ...own, ...(others.length > 0 && { others }), running: isRunning(record) },
     state: STATES.find((state) => services.some((one) => one.state === state)) ?? 'ok',
     services,
-    store: await storeStatus(context, env, options.data, record),
+    store: await storeStatus(context, env, folder, record),
     alerts: channels.map(({ name }) => ALERT_VARIABLES[name] ?? name),
   }
 }
@@ -140,16 +142,11 @@ async function serviceReports({ platform }: Context, env: Environment, answers: 
   })
 }
 
-async function storeStatus(
-  context: Context,
-  env: Environment,
-  data: string | undefined,
-  record: DaemonRecord,
-): Promise<PlatformStatus['store']> {
+async function storeStatus(context: Context, env: Environment, folder: string, record: DaemonRecord) {
   const { kind, location } = record.store
   try {
     const { openLocal } = await import('../local.ts')
-    const { platform, close } = await openLocal(context, env, dataFolder(context, data))
+    const { platform, close } = await openLocal(context, env, folder)
     const read = async () => {
       const store = await platform.store()
       const [{ version, latest, backupAt }, lastHour, counts, paused, lastMail, incidents] =
