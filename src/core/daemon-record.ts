@@ -47,13 +47,14 @@ export function recordedStore(address: StoreAddress): RecordedStore {
   return { kind: 'postgres', location: postgresLocation(address.url.reveal()) }
 }
 
-/** Writes what a daemon says of itself, and keeps what others say that run with the same folder. */
-export function recordDaemon(folder: string, own: DaemonRecord): void {
+/** Writes what a daemon says of itself, and keeps and gives what others say that run with the same folder. */
+export function recordDaemon(folder: string, own: DaemonRecord): readonly DaemonRecord[] {
   const { others: beside = [], ...last } = readRecord(folder) ?? own
   const running = [last, ...beside].filter((one) => one.pid !== own.pid && isRunning(one))
   const [next, ...others] = own.stoppedAt === undefined ? [own, ...running] : [...running, own]
   const left = others.filter(({ pid }) => pid !== own.pid)
   writeRecord(folder, { ...next, ...(left.length > 0 && { others: left }) })
+  return running
 }
 
 /** Writes when and why a start was refused in place of a record, while no daemon has started with the folder. */

@@ -52,13 +52,13 @@ export function placesOf({ platform, envFiles = [], dataFolder }: Started): Plac
 /** Writes daemon.json for the commands that use this folder's store. The daemon also runs without it. */
 export function record({ dataFolder, log }: DaemonOptions, own: DaemonRecord): void {
   try {
-    recordDaemon(dataFolder, own)
+    const isSame = ({ urls }: DaemonRecord) => Object.keys(own.urls).some((service) => service in urls)
+    const twin = recordDaemon(dataFolder, own).find(isSame)
+    const shared = 'another daemon runs the same services with this data folder: stop one of the two'
+    if (twin && own.stoppedAt === undefined) log.warn('folder_shared', shared, { process: twin.pid })
   } catch (error) {
-    log.warn(
-      'record_not_written',
-      'daemon.json cannot be written, so commands cannot compare their store with this one',
-      { fault: codeOf(error) || 'unknown' },
-    )
+    const unwritten = 'daemon.json cannot be written, so commands cannot compare their store with this one'
+    log.warn('record_not_written', unwritten, { fault: codeOf(error) || 'unknown' })
   }
 }
 
@@ -68,10 +68,8 @@ export function point({ pointerFolder: folder, dataFolder, log }: DaemonOptions)
   try {
     return leavePointer(folder, dataFolder)
   } catch (error) {
-    log.info('pointer_not_written', 'commands in other folders do not find this daemon: name its options', {
-      folder,
-      fault: codeOf(error) || 'unknown',
-    })
+    const hidden = 'commands in other folders do not find this daemon: name its options'
+    log.info('pointer_not_written', hidden, { folder, fault: codeOf(error) || 'unknown' })
     return () => {}
   }
 }

@@ -61,16 +61,15 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     const settings = announceEnvironment(options)
     const { poolSize } = settings.store
     const address = storeAddress(settings, dataFolder)
-    const opening = openOwnedStore(address, definition.name, { poolSize, log, onLost }, options.adopt)
-    const store = await opening.catch((error: unknown) => {
-      isStoreRefused = true
-      throw error
-    })
+    isStoreRefused = true
+    const store = await openOwnedStore(address, definition.name, { poolSize, log, onLost }, options.adopt)
+    isStoreRefused = false
     closing.store = () => store.close()
     const history = await openHistoryOf(options, address, onLost)
     closing.history = () => history.close()
     const listeners = await listenAll(options, closing)
-    const urls = urlsOf(options, listeners)
+    const at = options.host.includes(':') ? `[${options.host}]` : options.host
+    const urls = Object.fromEntries([...listeners].map(([name, { port }]) => [name, `http://${at}:${port}`]))
     const platform = openPlatform({
       env: withOwnAddresses(options, urls),
       platform: definition,
@@ -177,17 +176,11 @@ async function listenAll({ platform, services, host, ports }: DaemonOptions, clo
   return listeners
 }
 
-function urlsOf({ host }: DaemonOptions, listeners: ReadonlyMap<Service, Listener>) {
-  const name = host.includes(':') ? `[${host}]` : host
-  return Object.fromEntries([...listeners].map(([service, { port }]) => [service, `http://${name}:${port}`]))
-}
-
 /** The environment, with the URL of each listener in the address variable of its service where that is not set. */
 function withOwnAddresses({ env, platform }: DaemonOptions, urls: RunningDaemon['urls']): Environment {
   const own = platform.services.flatMap(({ name, address: [variable] = [] }) => {
     const url = urls[name]
-    const isOpen = variable !== undefined && rawValue(env, variable) === undefined
-    return isOpen && url !== undefined ? [[variable, url]] : []
+    return variable && url && rawValue(env, variable) === undefined ? [[variable, url]] : []
   })
   return { ...env, ...Object.fromEntries(own) }
 }

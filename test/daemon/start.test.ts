@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import path from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { openInbox } from '../../src/cli/demo/inbox.ts'
-import { readRecord } from '../../src/core/daemon-record.ts'
+import { readRecord, writeRecord } from '../../src/core/daemon-record.ts'
 import { DAY_MS, HOUR_MS } from '../../src/core/durations.ts'
 import { type Log, silentLog, systemClock } from '../../src/core/host.ts'
 import { openHistory, openStore } from '../../src/core/store/open.ts'
@@ -160,6 +160,23 @@ test('a record that cannot be written is told, and the daemon serves', async () 
   const { urls, said } = await started({ dataFolder })
   expect(said('record_not_written')).toMatchObject({ fault: expect.stringMatching(/^E[A-Z]+$/) })
   expect((await fetch(`${urls.web}/api/health`)).status).toBe(200)
+})
+
+test('a daemon warns at its start of another that runs the same services with its folder, and of no other', async () => {
+  const { dataFolder, close, said } = await started()
+  expect(said('folder_shared')).toBeUndefined()
+  await close()
+  const own = readRecord(dataFolder)
+  if (own === undefined) throw new TypeError('there is a record')
+  const { stoppedAt: _, ...running } = own
+  const startBeside = async (urls: typeof own.urls) => {
+    writeRecord(dataFolder, { ...running, pid: process.ppid, urls })
+    const second = await started({ dataFolder })
+    await second.close()
+    return second.lines.filter(({ event }) => event === 'folder_shared')
+  }
+  expect(await startBeside({ worker: 'http://127.0.0.1:1' })).toEqual([])
+  expect(await startBeside(running.urls)).toEqual([{ event: 'folder_shared', process: process.ppid }])
 })
 
 test('it stops in order: health fails for the whole grace time, then nothing listens, then its files are closed', async () => {
