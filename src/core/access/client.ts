@@ -14,8 +14,7 @@ export const UNKNOWN_CLIENT = 'embedded'
 
 /** The key that requests are counted by. X-Forwarded-For is read from the right, through trusted proxies only. */
 export function clientKey(trustProxy: readonly string[]): (peer: Peer) => string {
-  const trusted = listOf(trustProxy)
-  const isTrusted = (address: string) => holds(trusted, address)
+  const isTrusted = isIn(listOf(trustProxy))
 
   return ({ socket, forwarded }) => {
     const peer = socket === undefined ? undefined : plain(socket)
@@ -96,16 +95,17 @@ function prefix(address: string): string {
 /** How long a proxy counts as seen. */
 const MEMORY_MS = HOUR_MS
 
-/** Notices, while TRUST_PROXY is empty, a machine nearby that forwards for several clients: they count as one client. */
+/** Notices a machine nearby that TRUST_PROXY does not name and that forwards for several clients: they count as one client. */
 export function createProxyWatch({ clock, log }: Pick<Host, 'clock' | 'log'>, trustProxy: readonly string[]) {
-  const clientOf = untrustedClient(trustProxy)
+  const clientOf = untrustedClient([])
+  const isTrusted = isIn(listOf(trustProxy))
   let first: string | undefined
   let lastSeen = Number.NEGATIVE_INFINITY
   const seen = () => clock.monotonic() - lastSeen < MEMORY_MS
   return {
     note(peer: Peer): void {
       const client = clientOf(peer)
-      if (client === undefined || !isNearby(peer.socket)) return
+      if (client === undefined || !isNearby(peer.socket) || isTrusted(peer.socket)) return
       first ??= client
       if (client === first) return
       if (!seen())

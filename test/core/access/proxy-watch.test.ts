@@ -43,6 +43,12 @@ test('detects a nearby machine that forwards for two clients as a proxy, for an 
   }
 })
 
+test('a proxy beside those that TRUST_PROXY names is detected as one while it names none', () => {
+  const it = watch(['10.0.0.1'])
+  for (const client of ['203.0.113.1', '203.0.113.2', '203.0.113.3']) it.note('10.0.0.2', client)
+  expect([it.seen(), it.warned]).toEqual([true, ['proxy_not_trusted']])
+})
+
 test.each<[why: string, socket: string | undefined, forwarded: string | null, trust?: readonly string[]]>([
   ['a stranger on the network', '198.51.100.1', '203.0.113.2'],
   ['a request without the header', '10.0.0.1', null],
