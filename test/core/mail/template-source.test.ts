@@ -104,6 +104,10 @@ test.each([
   ['subject: "x', ':2: the front matter is not YAML: Missing closing "quote'],
   ['subject: x\nbecause: @x', ':3: the front matter is not YAML: Plain value cannot start with'],
   ['subject: Kilns: a start', ':2: the front matter is not YAML: put a text that has a colon in quotes'],
+  [
+    'subject: x\nbecause: !new kilns',
+    ':3: the front matter is not YAML: put a text that begins with ! in quotes',
+  ],
 ])('front matter of %j is a fault with its line', (front, fault) => {
   expect(faultOf(() => read(front))).toContain(`mail.md${fault}`)
 })

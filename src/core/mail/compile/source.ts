@@ -1,4 +1,4 @@
-import { parse, YAMLParseError } from 'yaml'
+import { parseDocument, YAMLError } from 'yaml'
 import { isRecord } from '../../is-record.ts'
 import type { Slot } from '../template.ts'
 import { TemplateError } from './files.ts'
@@ -32,7 +32,9 @@ export function readTemplate(file: string, source: string): TemplateSource {
   }
   let parsed: unknown
   try {
-    parsed = parse(lines.slice(1, end).join('\n'))
+    const document = parseDocument(lines.slice(1, end).join('\n'))
+    for (const fault of [...document.errors, ...document.warnings]) throw fault
+    parsed = document.toJS()
   } catch (error) {
     const { line, sentence } = yamlFault(error)
     fail(line + 1, `the front matter is not YAML: ${sentence}`)
@@ -92,12 +94,14 @@ export const lineOf = (lines: readonly string[], key: string, otherwise = 1): nu
   lines.findIndex((line) => line.trimStart().startsWith(`${key}:`)) + 1 || otherwise
 
 function yamlFault(error: unknown): { readonly line: number; readonly sentence: string } {
-  if (!(error instanceof YAMLParseError)) return { line: 1, sentence: 'unreadable' }
+  if (!(error instanceof YAMLError)) return { line: 1, sentence: 'unreadable' }
   // A quote that is never closed is missed at the end of the text, which says nothing of where it was opened.
   const line = error.code === 'MISSING_CHAR' ? 1 : (error.linePos?.[0].line ?? 1)
   // The most common of all faults, as in "subject: Kilns: a start".
   if (error.code === 'BLOCK_AS_IMPLICIT_KEY')
     return { line, sentence: 'put a text that has a colon in quotes' }
+  if (error.code === 'TAG_RESOLVE_FAILED')
+    return { line, sentence: 'put a text that begins with ! in quotes' }
   const [first = ''] = error.message.split('\n')
   return { line, sentence: first.replace(/ at line \d+, column \d+:?$/, '') }
 }
