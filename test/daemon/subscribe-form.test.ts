@@ -113,6 +113,7 @@ test.each([
   const { submit, recipients } = open()
   const response = await submit('email=ada%40example.com', { [header]: value })
   expect(response.status).toBe(415)
+  expect(await response.text()).toContain('This route takes application/json, and forms of its own pages.')
   expect(recipients).toEqual([])
 })
 

@@ -26,6 +26,7 @@ export interface BodySpec<Value> extends Form<Value> {
 interface Bodied {
   readonly request: Request
   readonly bodyShare: Pick<BodyShare, 'take'>
+  readonly body?: Pick<BodySpec<unknown>, 'also'> | undefined
 }
 
 /** Longer than the daemon lets a whole request take: hosts may let one hold its memory for minutes. */
@@ -81,8 +82,9 @@ function textOf(bytes: Uint8Array): string {
 /** A JSON body of the given schema; anything else is a 400 with an issue for each field, or 413 or 415. */
 export async function readJson<Schema extends z.ZodType>(asked: Bodied, schema: Schema, limitBytes: number) {
   const type = asked.request.headers.get('content-type') ?? ''
+  const forms = asked.body?.also ? ', and forms of its own pages' : ''
   if (!/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type))
-    throw new PlatformError('unsupported_media_type', 'This route takes application/json.')
+    throw new PlatformError('unsupported_media_type', `This route takes application/json${forms}.`)
   return parseJson(await readBytes(asked, limitBytes), schema)
 }
 

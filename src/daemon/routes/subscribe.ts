@@ -89,11 +89,8 @@ export const route = ({ courses: defined }: ResolvedPlatform) => {
           const course = courses.find((id, at) => id === fields.course && (at > 0 || id === NOTICES))
           return htmlResponse(subscribeRefusedPage(c.frame, { ...fields, course }), 400)
         }
-        const {
-          email,
-          challenge: response,
-          ...wanted
-        } = fields === undefined ? await readJson(c, request, MOST_BYTES) : parseWith(request, fields)
+        const asked = fields ? parseWith(request, fields) : await readJson(c, request, MOST_BYTES)
+        const { email, challenge: response, ...wanted } = asked
         if (challenge && !(await challenge({ response, email: email.spelling, client: c.client })))
           throw new PlatformError('challenge_failed', 'The challenge of this form was not passed; try again.')
         const to = wanted.course ?? ids[0]
