@@ -54,7 +54,7 @@ test.skipIf(process.platform === 'win32')(
     execFileSync('mkfifo', [path.join(folder, 'mails/kiln-booked.md')])
     expect(await run('lint')).toMatchObject({
       code: 1,
-      stdout: expect.stringContaining('it cannot be read'),
+      stdout: expect.stringContaining('it is not a regular file'),
     })
   },
 )

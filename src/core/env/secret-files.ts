@@ -2,7 +2,7 @@ import { fstatSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { codeOf } from '../errors.ts'
 import type { Finding } from '../finding.ts'
-import { withFile } from '../regular-file.ts'
+import { READ_FAULTS, withFile } from '../regular-file.ts'
 import type { Contract, Variable } from './contract.ts'
 import { type Environment, rawValue } from './settings.ts'
 
@@ -74,13 +74,6 @@ export function readSecretFiles(
 
 type ReadSecret = { readonly value: string } | { readonly reason: string; readonly found: boolean }
 
-const REASONS: Readonly<Record<string, string>> = {
-  ENOENT: 'does not exist',
-  EACCES: 'may not be read by this user',
-  EFTYPE: 'is not a regular file',
-  ERR_ENCODING_INVALID_ENCODED_DATA: 'is not valid UTF-8',
-}
-
 function readSecret(file: string): ReadSecret {
   try {
     const bytes = withFile(file, (descriptor) =>
@@ -94,7 +87,7 @@ function readSecret(file: string): ReadSecret {
   } catch (error) {
     const code = codeOf(error)
     const found = /^(?:EACCES|EFTYPE|EISDIR|ERR_ENCODING.*)$/.test(code)
-    return { reason: REASONS[code] ?? 'cannot be read', found }
+    return { reason: READ_FAULTS[code] ?? 'cannot be read', found }
   }
 }
 

@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { codeOf } from '../../errors.ts'
 import { packageRoot, readBytes } from '../../package-files.ts'
+import { READ_FAULTS } from '../../regular-file.ts'
 import type { MailDefinition, MailFolder, MailSet } from '../definition.ts'
 import type { MailBrand } from '../template.ts'
 
@@ -113,5 +114,6 @@ function textOf(bytes: Uint8Array, folder: string, file: string): string {
 function absent(error: unknown, folder: string, file: string): undefined {
   const code = codeOf(error)
   if (code === 'ENOENT') return undefined
-  throw code === '' ? error : new TemplateError(file, 1, `it cannot be read (${code})`, folder)
+  const fault = READ_FAULTS[code] ?? `cannot be read (${code})`
+  throw code === '' ? error : new TemplateError(file, 1, `it ${fault}`, folder)
 }
