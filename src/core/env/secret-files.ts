@@ -1,4 +1,4 @@
-import { fstatSync, readFileSync } from 'node:fs'
+import { existsSync, fstatSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { codeOf } from '../errors.ts'
 import type { Finding } from '../finding.ts'
@@ -91,4 +91,7 @@ function readSecret(file: string): ReadSecret {
   }
 }
 
-const looksLikePath = (file: string) => /^(?:\.{0,2}[\\/]|[A-Za-z]:\\)[\w.-]+[\\/]/.test(file)
+/** Base64 may begin with a slash and hold others: what could be that is a path if its first folder is there. */
+const looksLikePath = (file: string) =>
+  /^(?:\.{0,2}[\\/]|[A-Za-z]:\\)[\w.-]+[\\/]/.test(file) &&
+  (!/^\/[\w+/-]+=*$/.test(file) || existsSync(file.split('/', 2).join('/')))

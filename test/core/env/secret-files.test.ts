@@ -56,6 +56,7 @@ test.each([
 test('does not name a missing file unless it looks like a path, as it may be the secret itself', async () => {
   for (const [file, named] of [
     ['sk-live-canary', 'The file'],
+    ['/9jcanary/4AAQSkZJRg+gAAQ==', 'The file'],
     ['/run/secrets/kiln-key', '/run/secrets/kiln-key'],
   ] as const)
     expect((await read('', { KILN_KEY_FILE: file })).findings[0]?.cause).toBe(
