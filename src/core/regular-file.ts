@@ -6,7 +6,6 @@ export const READ_FAULTS: Readonly<Record<string, string>> = {
   ENOENT: 'does not exist',
   EACCES: 'may not be read by this user',
   EFTYPE: 'is not a regular file',
-  ELOOP: 'is a link that leads to itself',
   ERR_ENCODING_INVALID_ENCODED_DATA: 'is not valid UTF-8',
 }
 

@@ -27,10 +27,8 @@ export async function tellRefusal(host: Host, options: Started, error: unknown, 
   const channels = alertChannels(host.clock, platform, settings, placesOf(options), isStore)
   // It is there, or cannot be made.
   if (channels.length > 0) attempt(() => mkdirSync(dataFolder, { mode: 0o700 }))
-  recordRefusal(
-    dataFolder,
-    `the start of ${new Date(host.clock.now()).toISOString()} was refused: ${refused}`,
-  )
+  const startedAt = new Date(host.clock.now()).toISOString()
+  recordRefusal(dataFolder, `the start of ${startedAt} was refused: ${refused}`)
   if (channels.length === 0) return
   const store =
     cause === 'store' || malformedStores(env).length > 0

@@ -139,10 +139,8 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       urls,
       storeLost,
       async close({ graceMs = 0, deadlineMs = DEADLINE_MS } = {}) {
-        log.info('stopping', 'the daemon stops: requests and messages in flight end first', {
-          graceMs,
-          deadlineMs,
-        })
+        const stops = 'the daemon stops: requests and messages in flight end first'
+        log.info('stopping', stops, { graceMs, deadlineMs })
         // Before health says that the daemon stops: that is no fault of any probe.
         await recorder.stop()
         platform.announceStop()

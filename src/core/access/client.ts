@@ -94,6 +94,8 @@ function prefix(address: string): string {
 
 /** How long a proxy counts as seen. */
 const MEMORY_MS = HOUR_MS
+const NOT_TRUSTED =
+  'a proxy that TRUST_PROXY does not name forwards requests: all its visitors count as one client'
 
 /** Notices a machine nearby that TRUST_PROXY does not name and that forwards for several clients: they count as one client. */
 export function createProxyWatch({ clock, log }: Pick<Host, 'clock' | 'log'>, trustProxy: readonly string[]) {
@@ -108,11 +110,7 @@ export function createProxyWatch({ clock, log }: Pick<Host, 'clock' | 'log'>, tr
       if (client === undefined || !isNearby(peer.socket) || isTrusted(peer.socket)) return
       first ??= client
       if (client === first) return
-      if (!seen())
-        log.warn(
-          'proxy_not_trusted',
-          'a proxy that TRUST_PROXY does not name forwards requests: all its visitors count as one client',
-        )
+      if (!seen()) log.warn('proxy_not_trusted', NOT_TRUSTED)
       lastSeen = clock.monotonic()
     },
     seen,

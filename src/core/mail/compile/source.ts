@@ -97,11 +97,10 @@ function yamlFault(error: unknown): { readonly line: number; readonly sentence: 
   if (!(error instanceof YAMLError)) return { line: 1, sentence: 'unreadable' }
   // A quote that is never closed is missed at the end of the text, which says nothing of where it was opened.
   const line = error.code === 'MISSING_CHAR' ? 1 : (error.linePos?.[0].line ?? 1)
+  const isTag = error.code === 'TAG_RESOLVE_FAILED'
   // The most common of all faults, as in "subject: Kilns: a start".
-  if (error.code === 'BLOCK_AS_IMPLICIT_KEY')
-    return { line, sentence: 'put a text that has a colon in quotes' }
-  if (error.code === 'TAG_RESOLVE_FAILED')
-    return { line, sentence: 'put a text that begins with ! in quotes' }
+  if (isTag || error.code === 'BLOCK_AS_IMPLICIT_KEY')
+    return { line, sentence: `put a text that ${isTag ? 'begins with !' : 'has a colon'} in quotes` }
   const [first = ''] = error.message.split('\n')
   return { line, sentence: first.replace(/ at line \d+, column \d+:?$/, '') }
 }
