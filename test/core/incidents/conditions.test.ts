@@ -98,6 +98,12 @@ test('one pause is one incident, whatever it holds, and a breaker that tripped b
     courses_paused: '5 of 60',
     mail_paused: 'mail: wrong prices',
   })
+  const two = [
+    hold('sign-in', NOW - 1, 'links leak'),
+    hold('mail', NOW),
+    hold('notice', NOW - 1, 'links leak'),
+  ]
+  expect(reasons({ holds: two })).toEqual({ mail_paused: 'sign-in, notice: links leak; mail: wrong prices' })
 })
 
 test('a disk is nearly full below a twentieth and 2 GB, or below 200 MB', () => {
