@@ -245,6 +245,24 @@ test('a line of which the disk takes only the beginning is written again when th
   expect(lines.flatMap((line) => entryOf(line) ?? [])).toMatchObject([{ what: 'unsubscribed', id: 'ada' }])
 })
 
+test('an erasure takes out every line that names the address, whatever it tells of', async () => {
+  const it = await store()
+  const lines = async () =>
+    (await readFile(it.journal, 'utf8')).split('\n').flatMap((line) => entryOf(line)?.what ?? [])
+  for (const name of ['ada', 'grace']) {
+    await it.suppress(name)
+    const release = { at: NOW, reason: 'a new mailbox', source: 'operator' }
+    await it.opened.feedback.apply([releaseChange(`${name}@example.com`, release)], NOW)
+  }
+  expect(await lines()).toEqual(expect.arrayContaining(['suppressed', 'released']))
+  expect(await it.erase('ada')).toMatchObject({ bytesGone: true })
+  expect(await readFile(it.journal, 'utf8')).not.toContain('ada@')
+  expect((await lines()).filter((what) => /suppressed|released/.test(what))).toEqual([
+    'suppressed',
+    'released',
+  ])
+})
+
 test('an erasure takes the rest of a torn line out of the journal too', async () => {
   const it = await store()
   await it.suppress('grace')
