@@ -1,6 +1,6 @@
 import { inflateSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { saidIn } from '../../../src/core/incidents/incident.ts'
+import { announcementKind, type StatusUpdate, saidIn } from '../../../src/core/incidents/incident.ts'
 import type { DayOfMail } from '../../../src/core/mail/feedback/sending.ts'
 import { en } from '../../../src/core/messages/en.ts'
 import type { RootIncident } from '../../../src/core/status/history.ts'
@@ -250,6 +250,29 @@ test.each([
   ['pt', 'Moving'],
 ])('an announcement is read in %s as: %s', (language, said) => {
   expect(saidIn({ text: 'Moving', translations: { de: 'Umzug', 'pt-br': 'Mudança' } }, language)).toBe(said)
+})
+
+test.each<[string, number, readonly StatusUpdate['state'][]]>([
+  ['current', 0, []],
+  ['planned', 1, []],
+  ['current', 0, [undefined]],
+  ['current', 0, ['identified', 'monitoring']],
+  ['resolved', 0, ['identified', 'resolved']],
+  ['resolved', 1, ['resolved']],
+  // Words without a state change none.
+  ['resolved', 0, ['resolved', undefined, undefined]],
+  ['current', 0, ['resolved', 'identified', undefined]],
+])('an announcement is %s that begins in %i ms, after updates with the states %j', (kind, inMs, states) => {
+  const updates = states.map((state, at) => ({
+    id: `u${at}`,
+    subject: 'p1',
+    text: 'News',
+    state,
+    by: 'ada',
+    at,
+  }))
+  const announcement = { id: 'p1', text: 'Moving', from: NOW + inMs, until: undefined, by: 'ada', updates }
+  expect(announcementKind(announcement, NOW)).toBe(kind)
 })
 
 test('a calendar has an event for each announcement, in lines of at most 75 bytes that end as RFC 5545 says', () => {
