@@ -26,6 +26,7 @@ import type { OpenedPlatform } from './platform.ts'
 import { startRecorder } from './recorder.ts'
 import { forgetOld } from './schedule.ts'
 
+const NOT_FORGOTTEN = 'what is old could not be deleted; it is tried again in an hour'
 const NOT_SENT = 'queued mails could not be sent; the next round tries again'
 
 /** Records health each minute, with what else can be wrong, and sends alerts and notices about it. */
@@ -114,7 +115,10 @@ export function keepWatch(
       // Where something else calls for the lessons, no hour of the schedule does it.
       if (isWeb && !options.schedule && clock.monotonic() - forgotAt >= HOUR_MS) {
         forgotAt = clock.monotonic()
-        forgetOld(platform, store, clock.now).catch(reportError)
+        forgetOld(platform, store, clock.now).catch((error: unknown) => {
+          log.error('forgetting_failed', NOT_FORGOTTEN, { fault: faultName(error) })
+          reportError(error)
+        })
       }
       return again
     },

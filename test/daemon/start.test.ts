@@ -3,6 +3,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import path from 'node:path'
+import Database from 'better-sqlite3'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { openInbox } from '../../src/cli/demo/inbox.ts'
 import { readRecord, writeRecord } from '../../src/core/daemon-record.ts'
@@ -471,7 +472,7 @@ test.each([
   ['web', 0],
   ['api', 1],
 ])(
-  'a daemon of %s without a schedule leaves %i of the people who never confirmed, each hour',
+  'a daemon of %s without a schedule leaves %i of the people who never confirmed, each hour, also where another table cannot be cleared',
   async (service, left) => {
     const { clock, pass, waits } = standingClock(Date.UTC(2026, 10, 21, 9))
     const dataFolder = await emptyFolder()
@@ -487,11 +488,15 @@ test.each([
       tokenHash: ada,
       now,
     })
-    await started({ dataFolder, clock, services: [service] })
+    const daemon = await started({ dataFolder, clock, services: [service] })
+    const other = new Database(file)
+    other.exec('DROP TABLE mail_minute')
+    other.close()
     for (let minutes = 0; minutes <= 62; minutes += 1) {
       await expect.poll(waits).toBe(true)
       for (let steps = 0; steps < 12; steps += 1) pass(5000)
     }
     await expect.poll(async () => (await store.course.counts(clock.now())).byState.unconfirmed).toBe(left)
+    expect(daemon.lines.filter(({ event }) => event === 'forgetting_failed')).toHaveLength(1 - left)
   },
 )

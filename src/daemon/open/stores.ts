@@ -9,6 +9,8 @@ import { openStore } from '../../core/store/open.ts'
 import { assertOwner } from '../../core/store/sql.ts'
 import type { Store } from '../../core/store/store.ts'
 import type { OpenOptions } from '../embedding.ts'
+
+const IN_MEMORY = 'STORE_URL is not set: subscriptions are kept in memory and end with the process'
 /** The keys in use: those from the settings, or else those that the store keeps. */
 export interface Keys {
   /** Signs unsubscribe links. */
@@ -39,11 +41,7 @@ export function openStores(
   const store = once(async () => {
     if (given !== undefined) return given
     assertWellFormed('STORE_URL')
-    if (address === undefined)
-      log.warn(
-        'store_in_memory',
-        'STORE_URL is not set: subscriptions are kept in memory and end with the process',
-      )
+    if (address === undefined) log.warn('store_in_memory', IN_MEMORY)
     const options = { poolSize, log, onLost, leaseClock }
     return openOwnedStore(address, name, options).catch((cause: unknown) => {
       if (!(cause instanceof StoreOpenError && 'code' in cause && cause.code === 'OTHER_PLATFORM'))
