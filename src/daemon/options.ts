@@ -52,7 +52,7 @@ export function placesOf({ platform, envFiles = [], dataFolder }: Started): Plac
 /** Writes daemon.json for the commands that use this folder's store. The daemon also runs without it. */
 export function record({ dataFolder, log }: DaemonOptions, own: DaemonRecord): void {
   try {
-    const others = recordDaemon(dataFolder, own)
+    const others = recordDaemon(dataFolder, own).filter(({ host }) => host === own.host)
     const twin = others.find(({ urls }) => Object.keys(urls).some((service) => own.urls[service]))
     const shared = 'another daemon runs the same services with this data folder: stop one of the two'
     if (twin && own.stoppedAt === undefined) log.warn('folder_shared', shared, { process: twin.pid })
