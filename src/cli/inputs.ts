@@ -188,7 +188,7 @@ export const durationUpTo = (most: number, fault: string) => (text: string) => {
   throw new InvalidArgumentError(fault)
 }
 
-const upToADay = durationUpTo(DAY_MS, 'A duration such as 500ms, 60s or 2m is needed.')
+const upToADay = durationUpTo(DAY_MS, 'A duration such as 500ms, 60s or 2m is needed, of at most 24h.')
 
 /** `500ms`, `5s`, `1h30m`; a bare number is seconds. */
 export const duration = (text: string) => upToADay(/^[\d.]+$/.test(text) ? `${text}s` : text)

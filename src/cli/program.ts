@@ -206,6 +206,7 @@ export async function runProgram(words: readonly string[], unguarded: Context): 
       program.outputHelp()
       return EXIT.passed
     }
+    if (argv.at(-1) === '--') throw wrongUsage('nothing follows --: is the shell variable unset?')
     await program.parseAsync(cutAtUnknown(program, argv), { from: 'user' })
     return code
   } catch (error) {
@@ -282,8 +283,5 @@ function framesOf(error: unknown): string[] {
   if (!(error instanceof Error) || error.stack === undefined) return []
   const message = error.stack.indexOf(error.message)
   const frames = message === -1 ? '' : error.stack.slice(message + error.message.length)
-  return frames
-    .split('\n')
-    .filter((line) => /^\s+at /.test(line))
-    .slice(0, 12)
+  return (frames.match(/^[ \t]+at .*/gm) ?? []).slice(0, 12)
 }

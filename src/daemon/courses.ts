@@ -33,7 +33,7 @@ interface Joining {
 export interface Courses {
   /** Mails a confirmation link, as `POST /api/email/subscribe` does; the answer never tells whether the address is known. */
   subscribe(request: Joining): Promise<SubscribeResult>
-  /** Begins a course, without a confirmation mail, for somebody who agreed elsewhere. A repeat with the same `idempotencyKey` changes nothing. */
+  /** Begins a course, without confirmation mail, for somebody who agreed elsewhere. Repeating an `idempotencyKey` changes nothing; another person’s is a `conflict`. */
   enrol(request: Joining & { readonly idempotencyKey?: string }): Promise<EnrolAnswer>
   /** Ends a course for a person, as an unsubscribe does; doing it again changes nothing. */
   cancel(request: Pick<Joining, 'email' | 'course'>): Promise<{ readonly cancelled: boolean }>

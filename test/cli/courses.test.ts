@@ -112,7 +112,7 @@ test('an operator changes the language and time zone of a person, by address or 
     err: expect.stringContaining('no subscription has this address'),
   })
   await run('course', 'enrol', 'ada@example.com')
-  expect((await run(...set)).out).toBe('set for one course, from the next mail on\n')
+  expect((await run(...set)).out).toBe('set for 1 course, from the next mail on\n')
   const shown = async () =>
     JSON.parse((await run('course', 'show', 'ada@example.com', '--format', 'json')).out)
   const { id } = await shown()

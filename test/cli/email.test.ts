@@ -245,7 +245,7 @@ test.each([
   [['email', 'feedback', 'nowhere.eml'], 'cannot read nowhere.eml: check the path and who owns it.'],
   [
     ['alert', 'silence', 'forever', '--reason', 'x'],
-    "'forever' cannot be the duration. A duration such as 500ms, 60s or 2m is needed. Add --help for usage.",
+    "'forever' cannot be the duration. A duration such as 500ms, 60s or 2m is needed, of at most 24h. Add --help for usage.",
   ],
 ])('%j says what is wrong and what to do', async (args, sentence) => {
   expect(await run(args)).toEqual({ code: 2, stdout: '', stderr: `platformctl: ${sentence}\n` })

@@ -122,6 +122,10 @@ test('an embedding program enrols once for each key, lists, and cancels', async 
   // A retry that comes late does not begin it again.
   expect(await courses.enrol(order)).toEqual(answers[0])
   expect(await courses.list(order)).toMatchObject([{ state: 'unsubscribed', nextAt: undefined }])
+  // Nobody is taken for somebody else.
+  const conflict = { enrolled: false, reason: 'conflict' }
+  expect(await courses.enrol({ ...order, email: 'bob@example.com' })).toEqual(conflict)
+  expect(await courses.list({ email: 'bob@example.com' })).toEqual([])
   await expect(courses.enrol({ email: 'nobody' })).rejects.toMatchObject({ code: 'bad_request' })
   const nobody = JSON.parse('{}')
   for (const asked of [courses.enrol, courses.subscribe, courses.cancel, courses.set, courses.list])

@@ -108,8 +108,7 @@ export const set = courseCommand({
     const person = byAddress ? { identity: identityOf(who) } : { id: who }
     const enrolments = await course.set({ ...person, timeZone, language, course: id }, operatorOf(context))
     if (enrolments === 0) throw failure(`no subscription has this ${byAddress ? 'address' : 'id'}.`)
-    const courses = enrolments === 1 ? 'one course' : `${enrolments} courses`
-    return { json: { enrolments }, text: `set for ${courses}, from the next mail on\n` }
+    return { json: { enrolments }, text: `set for ${plural(enrolments, 'course')}, from the next mail on\n` }
   },
 })
 
@@ -172,6 +171,7 @@ const REFUSALS: Readonly<Record<Extract<EnrolAnswer, { enrolled: false }>['reaso
   unsubscribed: 'this person unsubscribed from that course; only they can begin it again, by subscribing.',
   suppressed: 'this address is on the suppression list: platformctl email suppressions list.',
   erased: 'this address was erased and is not mailed again.',
+  conflict: 'this key enrolled somebody else, or in another course.',
   no_such_course: 'this platform has no course.',
 }
 

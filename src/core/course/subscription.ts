@@ -186,11 +186,13 @@ export interface Arrival extends Joining {
   readonly lastSentAt: number | undefined
 }
 
-/** `known`: in the course already, or through with it. */
-export type Admitted = 'imported' | 'known' | 'unsubscribed' | 'suppressed' | 'erased'
+type Refused = 'unsubscribed' | 'suppressed' | 'erased'
 
-/** `unsubscribed`: the person ended this course, and only they can begin it again. */
-export type EnrolRefusal = 'already_enrolled' | 'unsubscribed' | 'suppressed' | 'erased' | 'no_such_course'
+/** `known`: in the course already, or through with it. */
+export type Admitted = 'imported' | 'known' | Refused
+
+/** `unsubscribed`: only the person can begin this course again. `conflict`: the key enrolled somebody else, or in another course. */
+export type EnrolRefusal = Refused | 'already_enrolled' | 'no_such_course' | 'conflict'
 
 /** The lowest unsent day, or undefined when all lessons were sent. */
 export function nextDay({

@@ -88,7 +88,7 @@ export function createSendEmail(
   async function answer(input: SendEmailInput): Promise<MailAnswer> {
     const { template, to, language, slots, key, about = key, date, durable = false } = input
     if (!Object.hasOwn(await compiled(), template)) return notSent('there is no such template')
-    if (typeof about !== 'string') return notSent('a mail needs a key that no other mail has')
+    if (typeof about !== 'string' || !about.trim()) return notSent('a mail needs a key of its own')
     // Callers without types give what they have.
     const parsed = parseMailbox(String(to))
     if (!parsed.ok) return notSent(parsed.reason)

@@ -22,7 +22,7 @@ const TEXT_RULES: readonly (readonly [RegExp, string])[] = [
   [/((?:^|[\s"'(=])\/[^\s?#"'<>)]*)#[^\s"'<>)]*/g, '$1'],
   // A query without the address before it: `/play?c=…`, `?token=…&x=1`.
   [/\?[^\s"'<>?=&]{1,200}=[^\s"'<>)]*/g, ''],
-  [/\b(?:Bearer|Basic)\s+[\w.~+/=-]+/gi, '[secret]'],
+  [/\b(?:Bearer|Basic)\s+[\w.~+/=-]+|-----BEGIN [A-Z ]*PRIVATE KEY[A-Z ]*-----[^-]*/gi, '[secret]'],
   [/\beyJ[\w-]+\.[\w-]+(?:\.[\w-]*)?/g, '[secret]'],
   [/\b(?:sk|pk|rk|whsec|ghp|gho|xox[abp]|AKIA)[_-]?[A-Za-z\d_-]{12,}/g, '[secret]'],
   [
@@ -53,8 +53,7 @@ export function createScrub({ secrets = [] }: { readonly secrets?: readonly stri
   }
   const copy = (value: unknown, depth: number): unknown => {
     if (typeof value === 'string') return text(value)
-    if (value === null || value === undefined || typeof value === 'number' || typeof value === 'boolean')
-      return value
+    if (value === null || ['undefined', 'number', 'boolean'].includes(typeof value)) return value
     if (typeof value !== 'object') return `[${typeof value}]`
     if (depth === DEEPEST) return '[deeper]'
     if (value instanceof URL) return text(value.href)

@@ -88,12 +88,13 @@ export function enrolments(sql: Sql) {
         if ((yield* keptOf(who.erasureHashes ?? [])).size > 0) return { enrolled: false, reason: 'erased' }
         // One at a time for a mailbox, and for a key: the second of two calls finds what the first did.
         yield* lock(SPACE.mailbox, mailboxKey)
+        const known = yield* subscriptions.lockKey(enrolmentKey(identity, course))
         if (key !== undefined) {
           yield* lock(SPACE.key, key)
           const before = yield* first<{ id: string; enrolment: number }>(TEXTS.requested, { key })
+          if (before && before.id !== known?.id) return { enrolled: false, reason: 'conflict' }
           if (before) return { enrolled: true, ...before }
         }
-        const known = yield* subscriptions.lockKey(enrolmentKey(identity, course))
         const hasLeft = (yield* leftOf([who])).size > 0 && known?.state !== 'confirmed'
         const refused = (known && joining.enrolRefusal(known)) ?? (hasLeft ? 'unsubscribed' : undefined)
         const reason = suppressed.has(identity) ? 'suppressed' : refused

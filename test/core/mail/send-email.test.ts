@@ -142,6 +142,7 @@ test.each([
   ['a malformed address', { ...INPUT, to: 'ada' }],
   ['a second recipient', { ...INPUT, to: 'ada@example.com, eve@example.com' }],
   ['a header in the name', { ...INPUT, to: 'Ada\r\nBcc: eve@example.com <ada@example.com>' }],
+  ['an empty key, which two mails would share', { ...INPUT, about: ' ' }],
   ['no slots', wrong({ ...INPUT, slots: null })],
   ['a missing slot', { ...INPUT, slots: { exam: 'x', score: 'x' } }],
   ['a slot that is no text', wrong({ ...INPUT, slots: { ...INPUT.slots, exam: 7 } })],

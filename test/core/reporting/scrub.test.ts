@@ -42,6 +42,10 @@ test.each([
   ['skabcdefghijk', 'skabcdefghijk'],
   ['task_abcdefghijkl', 'task_abcdefghijkl'],
   ['eyJab.cd', '[secret]'],
+  [
+    'a -----BEGIN RSA PRIVATE KEY-----\nMIIB+/=\nab==\n-----END RSA PRIVATE KEY-----',
+    'a [secret]-----END RSA PRIVATE KEY-----',
+  ],
   ['eyJab.cd.', '[secret]'],
   ['eyJab.cd.ef', '[secret]'],
   ['Bearer\tabc/+~=', '[secret]'],

@@ -65,14 +65,15 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(await course.findById('ada')).toMatchObject({ enrolment: 1, confirmedAt: NOW + HOUR_MS })
   })
 
-  test('an enrolment names its reason for every refusal, and one under a key that was used is the one of that key', async () => {
+  test('an enrolment names its reason for every refusal, also of a key that enrolled somebody else', async () => {
     const { course, feedback } = await opened()
     const enrol = (id: string, more: object = {}) =>
       course.enrol({ ...asked(id, NOW), begin, mailboxKey: id, ...more })
     expect(await enrol('ada', { course: 'none' })).toEqual({ enrolled: false, reason: 'no_such_course' })
     expect(await course.findById('ada')).toBeUndefined()
     expect(await enrol('ada', { key: 'order-1' })).toEqual({ enrolled: true, id: 'ada', enrolment: 1 })
-    expect(await enrol('bob', { key: 'order-1' })).toEqual({ enrolled: true, id: 'ada', enrolment: 1 })
+    expect(await enrol('ada', { key: 'order-1' })).toEqual({ enrolled: true, id: 'ada', enrolment: 1 })
+    expect(await enrol('bob', { key: 'order-1' })).toEqual({ enrolled: false, reason: 'conflict' })
     expect(await course.findById('bob')).toBeUndefined()
     expect(await enrol('ada')).toEqual({ enrolled: false, reason: 'already_enrolled' })
     await course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW })
