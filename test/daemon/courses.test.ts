@@ -75,8 +75,17 @@ test('a visitor subscribes to a course by its name, at their own nine o’clock'
   await it.platform.dispatch()
   const lesson = it.messages[1]
   expect(lesson?.text).toContain('https://www.example.com/lessons/1?course=pottery')
-  const page = await it.web?.fetch(new Request('http://localhost/lessons/1?course=pottery'))
-  expect(await page?.text()).toContain('Pottery')
+  const page = async (path: string) =>
+    (await (await it.web?.fetch(new Request(`http://localhost${path}`)))?.text()) ?? ''
+  const one = await page('/lessons/1?course=pottery')
+  expect(one).toContain('Pottery')
+  // From lesson to lesson, and into the course, it stays the course of the page.
+  expect(one).toContain('<a href="/lessons/2?course=pottery">')
+  expect(one).toContain('name="course" value="pottery"')
+  expect(await page('/lessons/2?course=pottery')).toContain('<a href="/lessons/1?course=pottery">')
+  expect(await page('/lessons/1?course=pottery&language=en')).toMatch(
+    /<a href="\/lessons\/2\?course=pottery&(?:amp;)?language=en">/,
+  )
 })
 
 test.each([
