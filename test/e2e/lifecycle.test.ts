@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import path from 'node:path'
 import Database from 'better-sqlite3'
@@ -38,7 +38,11 @@ test.each(['STORE_URL', 'JOB_STORE_URL'])(
     expect(stderr).toContain(`platformctl: ${name} is not the address of a store`)
     expect(stderr).toMatch(/sqlite:PATH or postgres:\/\/USER:PASSWORD@HOST:PORT\/DATABASE/)
     expect(stdout + stderr).not.toContain('canary')
-    expect(readdirSync(cwd)).toEqual([])
+    // No store, but a note for `status` of why nothing runs.
+    expect(readdirSync(cwd)).toEqual(['daemon.json'])
+    const { refused } = JSON.parse(readFileSync(path.join(cwd, 'daemon.json'), 'utf8'))
+    expect(refused).toContain(name)
+    expect(refused).not.toContain('canary')
   },
 )
 
