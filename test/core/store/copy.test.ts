@@ -33,7 +33,7 @@ async function stores() {
   database.exec(`
     UPDATE subscription SET sent_days = '[1]', next_attempt_at = ${NOW + 86_400_000} WHERE id = 'ada';
     INSERT INTO suppression VALUES ('s', 1); INSERT OR IGNORE INTO handled_hour (hour) VALUES ('2026-11-21T04');
-    INSERT INTO meta VALUES ('link_key', 'k'); INSERT INTO meta VALUES ('verified_at', '1'), ('backup_at', '1');
+    INSERT INTO meta VALUES ('link_key', 'k'); INSERT INTO meta VALUES ('verified_at', '1'), ('backup_at', '1'), ('journal_owed', '1');
     INSERT INTO organisation VALUES ('o', 'Org', NULL); INSERT INTO organisation_admin VALUES ('o', 'ada');
     INSERT INTO organisation_invite VALUES ('i', 'o', 'x@example.com', 'https://x', NULL);
     INSERT INTO message VALUES ('m', 'confirmation', 'confirmation.m', 'ada', '{}', 1, 2, 3, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 'i', 'webhook');
