@@ -596,6 +596,22 @@ test('an incident that was told while the store failed ends too when another mac
   expect(ids('incident.closed').toSorted()).toEqual(ids('incident.opened').toSorted())
 })
 
+test('an alert that was given up while the store failed is sent once the store is back, and its end after it', async () => {
+  const { url, events, ids } = await receiver(410)
+  const { store, state } = breakable(await (await openFile()).open())
+  const { round } = alertsOf(store, { ALERT_WEBHOOK_URL: url })
+  state.broken = 'all'
+  for (let n = 0; n < 3; n += 1) await round(report('web', { mail: 'failing' }))
+  expect([ids.length, events]).toEqual([1, []])
+  state.broken = 'no'
+  for (let n = 0; n < 3; n += 1) await round(report('web', { mail: 'failing' }))
+  for (let n = 0; n < 4; n += 1) await round(report('web', { mail: 'ok' }))
+  expect(events.map(({ type, data }) => `${data.cause} ${type}`)).toEqual([
+    'mail incident.opened',
+    'mail incident.closed',
+  ])
+})
+
 test.each([
   ['in its folder', ['alerts.json', 'beside/alerts.json']],
   ['beside it, where its folder has no room', ['no-such-folder/alerts.json', 'alerts.json']],
