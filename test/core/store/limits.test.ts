@@ -288,6 +288,9 @@ describe('a file that cannot be the store', () => {
     expect(() => connect({ file: path.join(file('letter'), 'a', 'store.sqlite') })).toThrow(
       /letter\/a is not a folder: name another one with --data or STORE_URL/,
     )
+    expect(() => connect({ file: path.join(file('letter'), 'store.sqlite') })).toThrow(
+      /letter is not a folder: name another one with --data or STORE_URL/,
+    )
     const held = new Database(file('held'))
     onTestFinished(() => void held.close())
     held.exec('BEGIN EXCLUSIVE; CREATE TABLE a (b)')

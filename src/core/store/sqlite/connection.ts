@@ -153,10 +153,10 @@ function sentence(file: string, error: unknown): string {
   if (code === 'SQLITE_CORRUPT') return `${file} is damaged: restore a backup (platformctl db restore).`
   if (code.startsWith('SQLITE_BUSY')) return `${file} is locked by another process: wait for it, or stop it.`
   if (storeFault(error) === 'disk_full') return `${file} cannot grow: the disk is full. Make room on it.`
-  if (code === 'ENOTDIR' || code === 'EEXIST')
-    return `${path.dirname(file)} is not a folder: name another one with --data or STORE_URL.`
   const all = [file, `${file}-wal`, `${file}-shm`, path.dirname(path.resolve(file))]
   const codes = all.map((name) => faultOf(() => accessSync(name, constants.R_OK | constants.W_OK)))
+  if (code === 'EEXIST' || [code, ...codes].includes('ENOTDIR'))
+    return `${path.dirname(file)} is not a folder: name another one with --data or STORE_URL.`
   if (codes.includes('EROFS')) return readOnlyDisk(file)
   const denied = all.find((_, at) => (codes[at] ?? 'ENOENT') !== 'ENOENT')
   if (denied !== undefined)
