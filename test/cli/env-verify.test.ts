@@ -159,6 +159,9 @@ test('a build stamp and what the definition marks may differ on each replica', a
   expect(stdout).toMatch(
     /^same {2}web.*\n(?:.*\n)*differs {2}web.*\n(?:.*\n)*Replicas disagree on REGION\.$/m,
   )
+  // Also where it is not the first two that differ.
+  const three = await verify(file, ['--url', `web=${first},${second},${third}`], platform)
+  expect(three).toMatchObject({ code: 1, stdout: expect.stringContaining('Replicas disagree on REGION.') })
 })
 
 test('a definition, its lessons and env files that changed since the start are named', async () => {
