@@ -660,6 +660,29 @@ test.each([
   },
 )
 
+test('what was kept of alerts stays while nothing can be written in its place, so that what was told still ends', async () => {
+  const { url, events } = await receiver()
+  const { store, state } = breakable(await (await openFile()).open())
+  const file = path.join(await emptyFolder(), 'alerts.json')
+  let now = 0
+  const rounds = async (count: number, is: ProbeState) => {
+    const { round, time, stop } = alertsOf(store, { ALERT_WEBHOOK_URL: url }, learning, file)
+    time.now = Math.max(now, time.now)
+    for (let n = 0; n < count; n += 1) await round(report('web', { store: is }))
+    now = time.now
+    await stop()
+  }
+  state.broken = 'all'
+  await rounds(2, 'failing')
+  // A folder where the new file would be made first.
+  await mkdir(`${file}.${process.pid}`)
+  await rounds(1, 'failing')
+  expect(existsSync(file)).toBe(true)
+  state.broken = 'no'
+  await rounds(4, 'ok')
+  expect(events.map(({ type }) => type)).toEqual(['incident.opened', 'incident.closed'])
+})
+
 test.each([
   ...['', '{', '{"incidents":3}', 'null', '{"incidents":[{}],"messages":[]}'],
   ...['{"incidents":[],"messages":[null]}', '{"incidents":[],"messages":[],"silence":{}}'],
