@@ -111,7 +111,7 @@ const ALL = {
     dependsOn: ['store'],
     label: 'The schedule',
     words: { is: 'has stopped', still: 'is still stopped', ended: 'runs again' },
-    means: 'lessons that become due are not sent; restart the daemon',
+    means: 'lessons are late, or old records stay: see schedule_failed in the log, or restart the daemon',
     ...start('status', 'dispatch-stalled'),
   },
   clock_wrong: {

@@ -368,6 +368,12 @@ test('advice for a known cause replaces the general advice for services, jobs an
   expect(adviceFor('pots', { ...plain, isHeartbeat: true }).runbook).toBe('heartbeat-late')
 })
 
+test('a stopped schedule is not said to hold up lessons: the removal of old records may be what fails', () => {
+  expect(adviceFor('schedule_stalled', plain).means).toMatch(
+    /^lessons are late, or old records stay: .*schedule_failed/,
+  )
+})
+
 test.each(['store', 'job_store', 'mail', 'payments', 'sharedstore', 'pots', ...Object.keys(CONDITIONS)])(
   'advice about %s has a meaning, an existing command and an existing runbook',
   (cause) => {
