@@ -33,6 +33,8 @@ interface Lesson {
   /** The lesson after it comes its spacing later, and not before. */
   sentAt: number | undefined
   key: string | undefined
+  /** Of the message that was handed over last. */
+  subject: string | undefined
 }
 
 /** A person in a course, from their confirmation on. */
@@ -88,6 +90,7 @@ export function createWitness(input: {
         parked: false,
         sentAt: undefined,
         key: undefined,
+        subject: undefined,
       }
       lessons.set(key, lesson)
     }
@@ -183,6 +186,10 @@ export function createWitness(input: {
       const now = time.clock.now()
       latest = Math.max(latest, now)
       const one = enrolled.get(parsed.enrolment)
+      const lesson = lessonOf(parsed.lesson)
+      // What may have been delivered is repeated as it was, whatever the course has become.
+      const isRepeat = lesson.unsettled && message.subject === lesson.subject
+      lesson.subject = message.subject
       if (one === undefined) violation('a lesson for a subscription that is not confirmed', parsed.lesson)
       else {
         const due = Math.min(...dueTimes(parsed.enrolment, one, parsed.day))
@@ -191,8 +198,8 @@ export function createWitness(input: {
         const edition = course[one.release]?.follow === 'start' ? one.release : process.release
         const follows = course[one.release]?.follow === 'latest'
         const name = message.subject.split(' ')[0] ?? ''
-        const lesson = follows ? name : (course[edition]?.lessons[parsed.day - 1] ?? '')
-        const subject = curriculum.subjectOf(lesson, one.language, edition)
+        const template = follows ? name : (course[edition]?.lessons[parsed.day - 1] ?? '')
+        const subject = isRepeat ? undefined : curriculum.subjectOf(template, one.language, edition)
         if (follows && subject !== undefined)
           followsByName(parsed.enrolment, parsed.day, name, course[edition]?.lessons ?? [])
         if (subject !== undefined && message.subject !== subject)
@@ -206,7 +213,6 @@ export function createWitness(input: {
       if (inCall.get(call) === process.call)
         violation('two messages to one subscription in one call', parsed.lesson)
       inCall.set(call, process.call)
-      const lesson = lessonOf(parsed.lesson)
       lesson.key ??= message.key
       if (message.key !== lesson.key) violation('two keys for one lesson', parsed.lesson)
       if (lesson.recorded) violation('a day that was recorded as sent was tried again', parsed.lesson)
