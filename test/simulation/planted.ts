@@ -519,12 +519,6 @@ export const MUTATIONS: readonly Mutation[] = [
     replace: "AND (n.kind = 'announced'\n",
   },
   {
-    name: 'mails the end of an incident while its beginning is out',
-    file: 'store/messages.ts',
-    find: 'WHERE o.subscription = message.subscription AND o.stream',
-    replace: "WHERE message.stream <> 'notice' AND o.subscription = message.subscription AND o.stream",
-  },
-  {
     name: 'takes a withdrawn announcement off the page alone',
     file: 'store/incidents.ts',
     find: "'DELETE FROM announcement WHERE id = @id AND",
