@@ -100,10 +100,7 @@ async function assignedAs(
   found: readonly Assignment[],
 ): Promise<readonly Assignment[]> {
   const { readAs } = await import('../core/env/dialects/read.ts')
-  const set = Object.entries(context.env).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, value] as const],
-  )
-  const { values, rejected, rejectedLine = 1 } = readAs(dialect, text, Object.fromEntries(set))
+  const { values, rejected, rejectedLine = 1 } = readAs(dialect, text, context.env)
   if (rejected)
     throw wrongUsage(
       `${dialect} would refuse ${file} because of line ${rejectedLine}: platformctl env dialects ${file} shows what each reader makes of it.`,
@@ -131,26 +128,34 @@ function shadowed(context: Context, { name, location, excerpt }: Assignment, win
   })
 }
 
-/** Reads a text file in this thread: nothing else is running yet, and starting the thread pool takes longer than the read. */
 export async function readTextFile(context: Context, file: string, largest = LARGEST_ENV_FILE) {
+  const bytes = await readWholeFile(context, file, largest.bytes)
+  if (bytes === undefined)
+    throw wrongUsage(
+      `${file} is larger than ${largest.what} can be (${largest.bytes / 1024 / 1024} MB): is it the right file?`,
+    )
+  // UTF-16, as PowerShell 5 writes it for `>` and as Notepad's "Unicode" does.
+  if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff))
+    throw wrongUsage(`${file} is UTF-16: save it as UTF-8.`)
+  if (bytes.includes(0)) throw wrongUsage(`${file} is a binary file: name a text file.`)
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    throw wrongUsage(`${file} is not valid UTF-8: save it as UTF-8.`)
+  }
+}
+
+/** Reads in this thread: nothing else runs yet, and starting the thread pool takes longer. Undefined beyond `most` bytes. */
+export async function readWholeFile(
+  context: Context,
+  file: string,
+  most: number,
+): Promise<Buffer | undefined> {
   const full = path.resolve(context.cwd, file)
   try {
     const stats = fs.statSync(full)
-    const whole = () => (stats.size > largest.bytes ? undefined : fs.readFileSync(full))
-    const bytes = stats.isFile() ? whole() : await readPipe(context, full, file, largest.bytes)
-    if (bytes === undefined)
-      throw wrongUsage(
-        `${file} is larger than ${largest.what} can be (${largest.bytes / 1024 / 1024} MB): is it the right file?`,
-      )
-    // UTF-16, as PowerShell 5 writes it for `>` and as Notepad's "Unicode" does.
-    if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff))
-      throw wrongUsage(`${file} is UTF-16: save it as UTF-8.`)
-    if (bytes.includes(0)) throw wrongUsage(`${file} is a binary file: name a text file.`)
-    try {
-      return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-    } catch {
-      throw wrongUsage(`${file} is not valid UTF-8: save it as UTF-8.`)
-    }
+    if (!stats.isFile()) return await readPipe(context, full, file, most)
+    return stats.size > most ? undefined : fs.readFileSync(full)
   } catch (error) {
     if (error instanceof CommandError) throw error
     const code = codeOf(error)

@@ -1,4 +1,5 @@
 import { hostname, userInfo } from 'node:os'
+import { addAbortSignal } from 'node:stream'
 import type { Operator } from '../core/audit.ts'
 import type { Environment } from '../core/env/settings.ts'
 import { systemClock, systemRandom } from '../core/host.ts'
@@ -85,7 +86,7 @@ export async function start(): Promise<void> {
     env: process.env,
     cwd,
     get stdin() {
-      return process.stdin
+      return addAbortSignal(interrupt.signal, process.stdin)
     },
     get stdout() {
       return opened('stdout', interrupt)

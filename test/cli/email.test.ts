@@ -242,7 +242,7 @@ test('the preview names the folders of the platform’s own mails, sends to the 
 })
 
 test.each([
-  [['email', 'feedback', 'nowhere.eml'], 'cannot read nowhere.eml: check the path and who owns it.'],
+  [['email', 'feedback', 'nowhere.eml'], 'cannot read nowhere.eml: there is no such file; check the path.'],
   [
     ['alert', 'silence', 'forever', '--reason', 'x'],
     "'forever' cannot be the duration. A duration such as 500ms, 60s or 2m is needed, of at most 24h. Add --help for usage.",

@@ -173,10 +173,14 @@ test.skipIf(process.platform === 'win32')(
     const reading = platformctl(['env', 'check', 'pipe'], { cwd })
     await writeFile(path.join(cwd, 'pipe'), 'LOG_LEVEL=loud\n')
     expect(await reading).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('pipe:1:1') })
-    expect(await platformctl(['preflight', '--env-file', 'pipe'], { cwd })).toMatchObject({
-      exitCode: 2,
-      stderr: 'platformctl: cannot read pipe: nobody has written to this pipe.',
-    })
+    for (const args of [
+      ['preflight', '--env-file', 'pipe'],
+      ['email', 'feedback', 'pipe'],
+    ])
+      expect(await platformctl(args, { cwd })).toMatchObject({
+        exitCode: 2,
+        stderr: 'platformctl: cannot read pipe: nobody has written to this pipe.',
+      })
   },
 )
 
@@ -190,5 +194,11 @@ test.skipIf(process.platform === 'win32')(
       'exec 9<>pipe; "$0" -- "$1" preflight --env-file pipe & sleep 1; kill -TERM $!; wait $!; echo $?'
     const { stdout } = await execa('bash', ['-c', script, process.execPath, bin], { cwd, timeout: 15_000 })
     expect(stdout).toBe('2')
+    const silent = 'exec 9<>pipe; "$0" -- "$1" email feedback <&9 & sleep 1; kill -TERM $!; wait $!; echo $?'
+    const fed = await execa('bash', ['-c', silent, process.execPath, bin], { cwd, timeout: 15_000 })
+    expect(fed).toMatchObject({
+      stdout: '2',
+      stderr: 'platformctl: interrupted before the whole message was read.',
+    })
   },
 )

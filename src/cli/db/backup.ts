@@ -64,10 +64,8 @@ async function recipientsOf(context: Context, named: readonly string[]): Promise
 }
 
 async function keysIn(context: Context, file: string, prefix: string): Promise<readonly string[]> {
-  const keys = (await readTextFile(context, file))
-    .split(/\r?\n/)
-    .map((line) => line.trim())
-    .filter((line) => line.startsWith(prefix))
+  const lines = (await readTextFile(context, file)).split('\n').map((line) => line.trim())
+  const keys = lines.filter((line) => line.startsWith(prefix))
   if (keys.length === 0)
     throw wrongUsage(`${file} has no line with a key of age (${prefix}…): is it the right file?`)
   return keys

@@ -1,10 +1,9 @@
-import { createReadStream } from 'node:fs'
-import path from 'node:path'
 import { DAY_MS } from '../../core/durations.ts'
 import type { CountedKind, MailDayCount } from '../../core/mail/feedback/sending.ts'
 import { coursePause, type Pause } from '../../core/mail/holds.ts'
 import { type Answer, command, platformCommand, withPlatform } from '../command.ts'
 import { type Context, EXIT, wrongUsage } from '../context.ts'
+import { readWholeFile } from '../environment.ts'
 import { STORE, value, wholeNumber } from '../inputs.ts'
 import { compact, table } from '../output/text.ts'
 
@@ -36,22 +35,21 @@ export const feedback = command({
   document: 'email feedback',
   inputs: { '[file]': 'the message as a file; standard input when not given, or -', ...STORE },
   async run(context, { file, ...place }) {
-    const { LONGEST_REPORT_BYTES, readMailReport } = await import('../../core/mail/feedback/message.ts')
-    const raw = await readBytes(context, file, LONGEST_REPORT_BYTES + 1)
-    const report = await readMailReport(raw)
+    const messages = await import('../../core/mail/feedback/message.ts')
+    const raw = await readBytes(context, file, messages.LONGEST_REPORT_BYTES)
+    const report = await messages.readMailReport(raw)
     if (report.kind !== 'report') {
       const outcome = report.kind === 'ignored' ? 'nothing to record' : 'not understood'
       const said = answer({ outcome, reason: report.reason, recorded: 0, repeated: 0, unmatched: 0 })
       return { ...said, exit: report.kind === 'ignored' ? EXIT.passed : EXIT.failed }
     }
     const { applyFeedback } = await import('../../core/mail/feedback/store.ts')
-    const { matchReports } = await import('../../core/mail/feedback/message.ts')
     const { BY_MAIL } = await import('../../core/mail/feedback/sending.ts')
     return withPlatform(context, place, async ({ platform }) => {
       const list = await platform.mailService.suppressionList()
       const now = context.clock.now()
       const text = Buffer.from(raw).toString('latin1')
-      const { events, unmatched } = await matchReports(report, text, { ...list, now })
+      const { events, unmatched } = await messages.matchReports(report, text, { ...list, now })
       const { counts, pause } = await applyFeedback({
         ...list,
         feedback: { events, ignored: 0 },
@@ -60,11 +58,9 @@ export const feedback = command({
       })
       if (pause)
         context.stderr.write(`courses are paused: ${pause.reason}; platformctl course resume goes on\n`)
-      const kind = events[0]?.kind
-      const reason = (events[0] ?? unmatched[0])?.reason ?? ''
       const said = answer({
-        outcome: kind === undefined ? 'not about our mail' : kind.replace('-', ' '),
-        reason,
+        outcome: events[0]?.kind.replace('-', ' ') ?? 'not about our mail',
+        reason: (events[0] ?? unmatched[0])?.reason ?? '',
         recorded: counts.changed + counts.unchanged,
         repeated: counts.repeated,
         unmatched: unmatched.length,
@@ -85,21 +81,20 @@ function answer(json: Answer<'email feedback'>['json']): Answer<'email feedback'
   return { json, text: `${outcome}: ${reason}${counts.length > 0 ? `; ${counts.join(', ')}` : ''}\n` }
 }
 
-/** At most `most` bytes, so that a pipe that never ends, or a huge file, fills no memory. */
+/** Not much over `most` bytes, so that a pipe that never ends, or a huge file, fills no memory. */
 async function readBytes(context: Context, file: string | undefined, most: number): Promise<Uint8Array> {
-  const isFile = file !== undefined && file !== '-'
+  if (file !== undefined && file !== '-')
+    return (await readWholeFile(context, file, most)) ?? new Uint8Array(most + 1)
   const chunks: Uint8Array[] = []
   let size = 0
   try {
-    for await (const chunk of isFile ? createReadStream(path.resolve(context.cwd, file)) : context.stdin) {
-      const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
-      chunks.push(bytes)
-      size += bytes.byteLength
-      if (size >= most) break
+    for await (const chunk of context.stdin) {
+      chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
+      size += chunk.length
+      if (size > most) break
     }
   } catch (error) {
-    if (isFile) throw wrongUsage(`cannot read ${file}: check the path and who owns it.`)
-    throw error
+    throw context.signal.aborted ? wrongUsage('interrupted before the whole message was read.') : error
   }
   return Buffer.concat(chunks)
 }

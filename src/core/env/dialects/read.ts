@@ -66,7 +66,7 @@ export type Dialect = (typeof DIALECTS)[number]
 export function readAs(
   dialect: Dialect,
   text: string,
-  machine: Readonly<Record<string, string>> = {},
+  machine: Readonly<Record<string, string | undefined>> = {},
 ): DialectResult {
   const ofMachine: Look = (name) => (Object.hasOwn(machine, name) ? machine[name] : undefined)
   switch (dialect) {
