@@ -93,6 +93,16 @@ test('each change of a certificate is told once, and a bad one is looked at agai
   expect(slept).toEqual([HOUR, minute, minute, minute, minute, HOUR, HOUR, minute])
 })
 
+test('a certificate is told of beside another that is good, and looked at again after a minute', async () => {
+  const left = [80, 1, 80, 1]
+  const two = { ...ONE, API_URL: 'https://api.example' }
+  const { told, slept, looked, again } = watch(two, () => ({ left: left.shift() ?? 80 }))
+  await looked()
+  await again()
+  expect(told).toEqual(['warn certificate_expiring {"variable":"SHAREDSTORE_REST_URL","days":1}'])
+  expect(slept).toEqual([60_000, 60_000])
+})
+
 test('what was found last is kept while a server does not answer, and the metrics are told that it does not', async () => {
   const answers: Found[] = [{ left: 30 }, undefined, { left: 2, fault: 'CERT_REVOKED' }]
   const { watching, counted, looked, again } = watch(ONE, () => answers.shift())
