@@ -211,6 +211,9 @@ test('a store and analytics that hang are waited for a second each, and what was
   expect(text).not.toMatch(
     /^platformctl_(?:lessons_due|mail_today|analytics_size_bytes|courses_paused)\b.* /m,
   )
+  hangs = false
+  const after = await read()
+  expect([after('lessons_due'), after('analytics_size_bytes'), after('store_up')]).toEqual([0, 7, 1])
 })
 
 const report = (probes: Record<string, ProbeResult>, service = 'web') =>
@@ -251,6 +254,8 @@ test('a run that several requests share took its time once, and a store is down 
     report({ store: { state: 'failing', checked: false } }),
     report({ store: { state: 'degraded', checked: true } }),
     report({ store: { state: 'failing', checked: false } }),
+    report({ job_store: { state: 'failing', checked: true } }),
+    report({ job_store: { state: 'ok', checked: true } }),
   ]
   const health = metrics.health({ check: async () => answers.shift() ?? report({}) })
   for (let n = 0; n < 3; n += 1) await health.check({ deep: true })
@@ -274,7 +279,7 @@ test('a run that several requests share took its time once, and a store is down 
     up.push((await read())('store_up'))
   }
   // Only a live check changes it, in both directions.
-  expect(up).toEqual([0, 1, 1])
+  expect(up).toEqual([0, 1, 1, 0, 1])
 })
 
 test('requests are counted with the methods that there are, and timed in seconds', async () => {
