@@ -87,7 +87,7 @@ test('what the store adds is shown, and a store that fails or hangs for a second
 })
 
 test('while the store fails, what operators announced before stays on the page, and its incidents do not', async () => {
-  const announcements = [{ id: 'a', text: 'no sign-in for an hour', from: 1, until: NOW + 1, by: 'me' }]
+  let announcements = [{ id: 'a', text: 'no sign-in for an hour', from: 1, until: NOW + 1, by: 'me' }]
   let broken = false
   const { history } = counted()
   const source = statusSource(history, async () => {
@@ -97,6 +97,12 @@ test('while the store fails, what operators announced before stays on the page, 
   expect(await source.read(NOW)).toEqual({ ...RECORDED, announcements, updates: [], shared: [] })
   broken = true
   expect(await source.read(NOW + 10_000)).toEqual({ ...RECORDED, announcements, updates: [] })
+  // What was withdrawn since does not come back with the next failure.
+  broken = false
+  announcements = []
+  expect(await source.read(NOW + 20_000)).toEqual({ ...RECORDED, announcements, updates: [], shared: [] })
+  broken = true
+  expect(await source.read(NOW + 30_000)).toEqual({ ...RECORDED, announcements, updates: [] })
 })
 
 test('of stored incidents those of probes and services are shown, with their length so far', async () => {
