@@ -73,13 +73,17 @@ test('a client flooding analytics gets an eighth of the day’s budget, and the 
 })
 
 test('when the budget of the day is used up nothing more is stored, visibly, until the next day', async () => {
-  const { opened, time, send, fetch, post } = await platform({ ANALYTICS_DAILY_MB: '1' })
+  const { opened, time, send, fetch, post, warned } = await platform({ ANALYTICS_DAILY_MB: '1' })
+  await send('198.51.100.200')
+  expect((await send('198.51.100.200')).body.reason).toMatch(/its share of the day/)
   let refused: string | undefined
   for (let at = 0; at < 60 && refused === undefined; at += 1) {
     const { reason } = (await send(`198.51.100.${at}`)).body
     if (reason?.includes('ANALYTICS_DAILY_MB')) refused = reason
   }
   expect(refused).toMatch(/until tomorrow/)
+  // The first cause of a day does not silence the second.
+  expect(warned.filter((event) => event === 'analytics_refused')).toHaveLength(2)
   expect((await opened.health('web')).probes.analytics).toMatchObject({ state: 'degraded', reason: refused })
   const metrics = await (await fetch('/metrics', '127.0.0.1')).text()
   expect(metrics).toMatch(/^platformctl_analytics_refused_total\{reason="day"\} 1$/m)
