@@ -45,7 +45,7 @@ test('a group that is full is committed at once', async () => {
   expect(commits.map(({ size }) => size)).toEqual([3, 1])
 })
 
-test('a group that is full waits too while the store cannot be written', async () => {
+test('a group that is full waits too while the store cannot be written, and no longer', async () => {
   let locked = true
   const { time, commits, mark } = markerOver(
     async () => {
@@ -64,6 +64,14 @@ test('a group that is full waits too while the store cannot be written', async (
   expect(commits).toEqual([
     { at: 0, size: 2 },
     { at: 250, size: 3 },
+  ])
+  // Once the store is back it is as fast as before.
+  const from = time.elapsed()
+  await during(time, Promise.all([mark(OUTCOME, 90_000), mark(OUTCOME, 90_000)]))
+  await during(time, mark(OUTCOME, 90_000))
+  expect(commits.slice(2)).toEqual([
+    { at: from, size: 2 },
+    { at: from + 3, size: 1 },
   ])
 })
 
