@@ -96,9 +96,14 @@ test('the schedule stands still while the work of an hour fails, until it or ano
     monotonic: () => elapsed,
     sleep: () => new Promise<void>((resolve) => (wake = resolve)),
   }
-  const run = () => Promise.reject(new Error('the store was gone'))
-  const clock = { now: () => Date.UTC(2026, 9, 25, 0, 59) }
-  const schedule = startSchedule({ timer, store: first, clock, log: silentLog, run })
+  let [now, isGone] = [Date.UTC(2026, 9, 25, 0, 59), true]
+  const run = async () => {
+    if (isGone) throw new Error('the store was gone')
+    return 'done' as const
+  }
+  const clock = { now: () => now }
+  const done = Promise.withResolvers<string>()
+  const schedule = startSchedule({ timer, store: first, clock, log: silentLog, run, onDone: done.resolve })
   const later = async () => {
     await schedule.tick()
     await new Promise(setImmediate)
@@ -113,6 +118,14 @@ test('the schedule stands still while the work of an hour fails, until it or ano
   expect(schedule.stalledMs()).toBe(2 * MINUTE_MS)
   await look()
   await later()
+  expect(schedule.stalledMs()).toBe(0)
+  now += HOUR_MS
+  await later()
+  expect(schedule.stalledMs()).toBe(MINUTE_MS)
+  isGone = false
+  wake()
+  await done.promise
+  await new Promise(setImmediate)
   expect(schedule.stalledMs()).toBe(0)
   await schedule.stop()
 })
