@@ -117,7 +117,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'parks everybody for a refusal of all that we send',
     file: 'delivery/run.ts',
-    find: "if (scope === 'message')",
+    find: "if (scope === 'one')",
     replace: 'if (scope)',
   },
   {

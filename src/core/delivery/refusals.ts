@@ -11,10 +11,10 @@ export const isRefusal = (delivery: Delivery): delivery is Refusal =>
 const MOST_IN_A_ROW = 5
 
 /** Scope of a refusal: one message, or everything that we send. */
-type Scope = 'message' | 'run'
+type Scope = 'one' | 'all'
 
 /** Assumed if nothing more is learned: the transport's own answer is believed. */
-export const unclearScope = ({ kind }: Refusal): Scope => (kind === 'permanent' ? 'message' : 'run')
+export const unclearScope = ({ kind }: Refusal): Scope => (kind === 'permanent' ? 'one' : 'all')
 
 /**
  * Tells a refusal of one message from one of everything that we send: once a message that was handed over later is
@@ -45,7 +45,7 @@ export function createRefusals() {
     },
     accepted(number: number) {
       row = { reason: '', length: 0 }
-      for (const one of waiting) if (one.after < number) one.decide('message')
+      for (const one of waiting) if (one.after < number) one.decide('one')
     },
     /** Resolves when the scope of the refusal is known, or nothing more can become known. */
     refused(refusal: Refusal): Promise<Scope> {
@@ -57,7 +57,7 @@ export function createRefusals() {
       const one = { after: handedOver, unclear: unclearScope(refusal), decide }
       waiting.add(one)
       isAboutUs ||= count(refusal.reason)
-      if (isAboutUs) for (const each of waiting) each.decide('run')
+      if (isAboutUs) for (const each of waiting) each.decide('all')
       return promise
     },
     /** A fault of ours, found before any provider was asked; or no answer. */

@@ -37,8 +37,8 @@ interface Rule {
   /** Before the next attempt; the answer can only lengthen it. Default: the stream's `pauseMs`. */
   readonly pause?: number | 'oursMs'
   /**
-   * `counted`: equal ones in a row end a run of many; `judged`: these too, and then hold nothing against a message. What
-   * leaves many at once never gets to the `tries` of a `judged` one: it is final, or tried as if nothing had been.
+   * `counted`: equal ones in a row end a run of many; each still counts. `judged`: these too, and then hold nothing against
+   * a message. What leaves many at once never gets to the `tries` of a `judged` one: it is final, or as if never tried.
    */
   readonly run: 'goes on' | 'counted' | 'judged' | 'ends'
 }

@@ -177,7 +177,7 @@ export function createRun<Claim extends object, Prepared extends Ready>(
     const unclear = unclearScope(delivery)
     // Record it before the lease ends, so that the next holder of the claim finds the refusal.
     const scope = await Promise.race([verdicts.get(claim) ?? unclear, lease.expired.then(() => unclear)])
-    if (scope === 'message') return record(taken, { kind: 'permanent', hardBounce: false, reason }, prepared)
+    if (scope === 'one') return record(taken, { kind: 'permanent', hardBounce: false, reason }, prepared)
     unheard ??= reason
     return record(taken, { kind: 'again' }, prepared, delivery)
   }

@@ -24,7 +24,7 @@ export type State = 'degraded' | 'failing' | 'ok' | 'skipped'
 /** What the engine says to visitors and subscribers, under the same keys in each language. Mails: `templates/base`. */
 export const en = {
   language: 'en',
-  /** Pages of courses: `daemon/pages/pages.ts`, `daemon/routes/lesson.ts`. */
+  /** Pages of courses: `daemon/pages/pages.ts`, `daemon/routes/lesson.ts`; `confirm…` before the click, `confirmed…` after. */
   course: {
     confirmedTitle: 'Confirmed',
     confirmedHeading: 'You are subscribed',
