@@ -615,3 +615,17 @@ test('sent records are also taken of those who left and came back by undoing it'
     ['grace', 2],
   ])
 })
+
+test('who left the replaced store stays out although an older file is named for what was sent, and the journal is older', async () => {
+  const it = await store()
+  const leave = (id: string) => it.opened.course.unsubscribe({ id, enrolment: 1, now: NOW + 1 })
+  await it.backup('b.sqlite')
+  await leave('grace')
+  await it.backup('kept.sqlite')
+  const older = await readFile(it.journal)
+  await leave('ada')
+  await it.opened.close()
+  await writeFile(it.journal, older)
+  const restored = await it.restore('platform.sqlite', { force: true, sentFrom: it.at('kept.sqlite') })
+  expect(restored.replayed).toMatchObject({ unsubscribed: 2 })
+})

@@ -165,9 +165,10 @@ async function catchUp(database: SqliteDatabase, { from, to }: RestorePart, opti
   // A copy was made before what could not be written.
   const owedNow = journals.entriesOf(askReplaced(to, () => getMeta(journals.OWED)) ?? '')
   const others = [...owedThen, ...(named ?? []), ...owedNow].filter((one) => !known.has(JSON.stringify(one)))
-  // The journal itself may be an older copy: what happened later, the rows of the replaced store say.
+  // The journal may be an older copy, as may the named file: what happened later, the replaced store says.
   const key = perform(storeKey())
-  const rows = askReplaced(sentFrom ?? to, () => departuresOf(key))
+  const said = [...new Set([sentFrom ?? to, to])].map((file) => askReplaced(file, () => departuresOf(key)))
+  const rows = said.reduce((a, b) => (a && b ? a.concat(journals.laterThan(a, b)) : (a ?? b)))
   const journaled = [...(own ?? []), ...others]
   if (rows === undefined && !withoutJournal) journals.assertRead(journaled, anchor, state)
   const later = journals.laterThan(journaled, rows ?? [])
@@ -206,8 +207,7 @@ function takeToldOf(files: readonly string[], madeAt: number, key: string | unde
       return (yield* storeKey()) === key ? yield* toldBy(madeAt) : undefined
     })
   const told = files.map(ask).find((found) => found !== undefined)
-  const take = on.transaction(() => told && performer(on)(takeTold(told)))
-  faultOf(() => take.immediate(), /^SQLITE_/)
+  faultOf(() => on.transaction(() => told && performer(on)(takeTold(told))).immediate(), /^SQLITE_/)
 }
 
 /** What the replaced store says. */
