@@ -85,15 +85,15 @@ test('the fifth equal refusal in a row stops a call; four, another reason or a m
   refuse('never', 4)
   expect(refusals.stop).toBeUndefined()
   await Promise.resolve()
-  expect(verdicts).toEqual(Array(8).fill('message'))
+  expect(verdicts).toEqual(Array(8).fill('one'))
   refuse('never', 1)
   expect(refusals.stop).toBe('5 failures in a row: never')
   await Promise.resolve()
-  expect(verdicts.slice(8)).toEqual(Array(5).fill('run'))
+  expect(verdicts.slice(8)).toEqual(Array(5).fill('all'))
   // Whatever is refused after that is about us too, and the first reason stays.
   refuse('other', 1)
   await Promise.resolve()
-  expect(verdicts.slice(13)).toEqual(['run'])
+  expect(verdicts.slice(13)).toEqual(['all'])
   refuse('other', 4)
   expect(refusals.stop).toBe('5 failures in a row: never')
 })
@@ -111,7 +111,7 @@ test('a refusal is about its message only once a message that was handed over af
   expect(verdict).toEqual([])
   refusals.accepted(refusals.handOver())
   await Promise.resolve()
-  expect(verdict).toEqual(['message'])
+  expect(verdict).toEqual(['one'])
 })
 
 test('at the end of a call each refusal that is still unclear is taken for what its transport says', async () => {
@@ -121,7 +121,7 @@ test('at the end of a call each refusal that is still unclear is taken for what 
     refusals.refused({ kind: 'transient', scope: 'sender', reason: 'never' }),
   ]
   refusals.end()
-  expect(await Promise.all(verdicts)).toEqual(['message', 'run'])
+  expect(await Promise.all(verdicts)).toEqual(['one', 'all'])
 })
 
 test('five faults of ours in a row stop a call as five refusals do', () => {
