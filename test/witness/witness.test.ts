@@ -248,6 +248,14 @@ test('what operators announce, add to it and withdraw again is on the page of a 
   expect(await shows(update.text)).toBe(true)
   await store.incidents.withdraw({ id: 'a1', now: clock.at })
   expect(await shows()).toBe(false)
+  // With nothing new to say, its days and ages are told again after a while.
+  const told = () => it.known().snapshot?.at
+  const before = told()
+  await shows()
+  expect(told()).toBe(before)
+  clock.at += 5 * 60_000
+  await shows()
+  expect(told()).toBe(clock.at)
 })
 
 test('a witness answers GET and HEAD alone, keeps nothing secret to show, and says so before it knows anything', async () => {
