@@ -147,6 +147,10 @@ test('requests that fail while the store does are not reported once it works aga
     requests_failing:
       'within ten minutes 14 of 14 requests to /api/email/subscribe were answered with an error (5xx)',
   })
+  // A refused key explains the mail that fails, and none of the requests.
+  it.mail('course', 'failed', 10)
+  expect(await it.reasons(5, 'mail_refused')).toHaveProperty('mail_failing')
+  expect(Object.keys(await it.reasons(6))).toEqual(['requests_failing'])
 })
 
 test('a route whose answers are errors is reported, although every probe is well', async () => {
