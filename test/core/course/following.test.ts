@@ -11,10 +11,10 @@ import { olderBuild } from '../../support/older-builds.ts'
 const [A, B, C, D] = ['course-day-1', 'course-day-2', 'course-day-3', 'course-day-4'] as const
 const ADA = { spelling: 'ada@example.com', identity: 'ada@example.com', course: 'pottery' }
 
-/** A course whose lessons everybody gets as they are now. */
+/** A course whose lessons everybody gets as they are now, behind others that stay as they began. */
 const following = (...lessons: string[]) =>
   createCatalog([
-    ...learning.courses,
+    ...learning.courses.map((course) => ({ ...course, follow: 'start' as const })),
     {
       id: 'pottery',
       title: 'Pottery',
