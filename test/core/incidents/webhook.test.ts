@@ -235,6 +235,14 @@ test('an escalation waits 15 minutes, or as long as it is told to, for somebody 
     ['escalation', 15 * 60_000],
   ])
   expect(channels({ ALERT_ESCALATION_AFTER: '2h' })[1]).toEqual(['escalation', 2 * 3_600_000])
+  const byMail = {
+    ALERT_WEBHOOK_URL: '',
+    ALERT_EMAIL_TO: 'ops@example.com',
+    MAILER_API_URL: 'https://mail.example/',
+    MAILER_API_KEY: 'key',
+    MAILER_FROM: 'a@example.com',
+  }
+  expect(channels(byMail)[0]).toEqual(['escalation', 15 * 60_000])
 })
 
 /** Every string in a document. */
