@@ -93,7 +93,7 @@ test('each change of a certificate is told once, and a bad one is looked at agai
   expect(slept).toEqual([HOUR, minute, minute, minute, minute, HOUR, HOUR, minute])
 })
 
-test('a certificate is told of beside another that is good, and looked at again after a minute', async () => {
+test('a certificate that ends soon is reported beside a good one, and checked again after a minute', async () => {
   const left = [80, 1, 80, 1]
   const two = { ...ONE, API_URL: 'https://api.example' }
   const { told, slept, looked, again } = watch(two, () => ({ left: left.shift() ?? 80 }))

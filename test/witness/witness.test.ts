@@ -248,7 +248,7 @@ test('what operators announce, add to it and withdraw again is on the page of a 
   expect(await shows(update.text)).toBe(true)
   await store.incidents.withdraw({ id: 'a1', now: clock.at })
   expect(await shows()).toBe(false)
-  // With nothing new to say, its days and ages are told again after a while.
+  // Where nothing has changed, the status is signed again after a while, so that its ages stay right.
   const told = () => it.known().snapshot?.at
   const before = told()
   await shows()

@@ -62,7 +62,7 @@ export function createClaims<Claim extends object, Prepared extends Ready>(
       const lease = hold(claims.length, since)
       for (const [at, claim] of claims.entries()) ready.push({ claim, lease, place: places?.[at] })
       places = places?.slice(claims.length)
-      // The store took so long that these leases are too old for an attempt to begin; the next ones would be too.
+      // The store answered so late that no attempt may begin under these leases. Claiming again would end the same way.
       if (!lease.mayBegin())
         throw new PlatformError('store_unavailable', 'The store took too long to claim what is due.')
     } catch (error) {

@@ -47,7 +47,7 @@ export interface KindOfValue {
   readonly type?: string
   /** What code gets, where the type does not say it. */
   readonly gives?: string
-  /** It stands in env files without quotes, where a `#` begins a comment: parse such values without it too. */
+  /** Written to env files without quotes, where `#` begins a comment. Values that begin with one: accept them without it too. */
   readonly example: string
   /** Its values are secret, whatever the variable says. */
   readonly secret?: true
