@@ -8,7 +8,7 @@ import { createRounds } from '../core/status/rounds.ts'
 
 const EVERY_MS = 60_000
 /** After the machine wakes from sleep, or its clock steps, the next check comes within this time. */
-const NOTICE_MS = 5000
+const NOTICE_MS = 1000
 /** A new fault is checked again after this time, so that it is confirmed before the next minute. */
 const AGAIN_MS = 15_000
 const NOT_RECORDED = 'the health history cannot be written; the status page shows a gap'

@@ -136,8 +136,7 @@ export function createLive(clock: SteppingClock) {
     .get('/', livePage)
     .get('/live.json', (c) => {
       const { name = '', serviceLabel: service = '', web, breaks = {} } = parts ?? {}
-      const broken = [...healing.keys()]
-      const can = Object.keys(breaks)
+      const [broken, can] = [[...healing.keys()], Object.keys(breaks)]
       const isLooking = looks > 0
       const shown = { name, service, site: site?.url, web, story, alerts, command }
       return c.json({ ...shown, broken, can, isLooking, version })

@@ -74,10 +74,8 @@ export async function runDemo(context: Context, options: DemoOptions): Promise<E
       stage.wait('running; Ctrl-C ends it and leaves nothing behind')
       await untilAborted(context.signal)
     }
-    return EXIT.passed
   } catch (error) {
     if (!context.signal.aborted) throw error
-    return EXIT.passed
   } finally {
     stage.clear()
     let failed = 0
@@ -87,6 +85,7 @@ export async function runDemo(context: Context, options: DemoOptions): Promise<E
       })
     stage.end(failed === 0 ? 'stopped; nothing left behind' : 'stopped; something could not be closed')
   }
+  return EXIT.passed
 }
 
 async function setUp(
@@ -235,15 +234,17 @@ async function runCourse(
       day += 1
       answer = await send()
     }
-    if (answer.sent !== 1) {
+    if (answer.sent !== 1)
       throw failure(`lesson ${lesson} was not sent: ${JSON.stringify(answer.reason ?? answer.results)}`)
-    }
     const mail = await inbox.waitFor(({ id, to }) => id > before && to !== VISITOR, signal())
     stage.done(`lesson ${lesson} of ${lessons}, day ${day}  ${mail.subject}`)
     if (lesson === lessons) break
+    const [passes, half] = [`a day passes; lesson ${lesson + 1} is next`, options.dayMs / 2]
+    await stage.countDown(passes, half, half)
+    // Half-way, so that the daemon has looked at the new day before the page is shown again.
     clock.advance(DAY_MS)
     day += 1
-    await stage.countDown(`a day passes; lesson ${lesson + 1} is next`, options.dayMs)
+    await stage.countDown(passes, half)
   }
   stage.finale(
     `${NUMBERS[lessons] ?? lessons} ${lessons === 1 ? 'lesson' : 'lessons'} in ${((clock.monotonic() - started) / 1000).toFixed(0)} s, each sent once`,

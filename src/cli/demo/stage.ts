@@ -33,11 +33,11 @@ export async function openStage(context: Context, told: (text: string) => void) 
       }
       line('')
     },
-    /** Shows the seconds left; rejects with the signal's reason on Ctrl-C. */
-    async countDown(text: string, ms: number) {
+    /** Shows the seconds left, and after them `more`; rejects with the signal's reason on Ctrl-C. */
+    async countDown(text: string, ms: number, more = 0) {
       const end = context.clock.monotonic() + ms
       for (let left = ms; left > 0; left = end - context.clock.monotonic()) {
-        spinner.start(shown(`${text} ${paint.dim(`(${Math.ceil(left / 1000)} s)`)}`, true))
+        spinner.start(shown(`${text} ${paint.dim(`(${Math.ceil((left + more) / 1000)} s)`)}`, true))
         await context.clock.sleep(Math.min(left, 1000), context.signal)
       }
     },
