@@ -22,7 +22,7 @@ const TEXT_RULES: readonly (readonly [RegExp, string])[] = [
   [/((?:^|[\s"'(=])\/[^\s?#"'<>)]*)#[^\s"'<>)]*/g, '$1'],
   // A query without the address before it: `/play?c=…`, `?token=…&x=1`.
   [/\?[^\s"'<>?=&]{1,200}=[^\s"'<>)]*/g, ''],
-  [/\b(?:Bearer|Basic)\s+[\w.~+/=-]+|-----BEGIN [A-Z ]*PRIVATE KEY[A-Z ]*-----[^-]*/gi, '[secret]'],
+  [/\b(?:Bearer|Basic)\s+[\w.~+/=-]+|-----BEGIN [A-Z ]{0,20}PRIVATE KEY[A-Z ]{0,20}-----[^-]*/gi, '[secret]'],
   [/\beyJ[\w-]+\.[\w-]+(?:\.[\w-]*)?/g, '[secret]'],
   [/\b(?:sk|pk|rk|whsec|ghp|gho|xox[abp]|AKIA)[_-]?[A-Za-z\d_-]{12,}/g, '[secret]'],
   [
