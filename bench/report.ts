@@ -19,7 +19,7 @@ export function page(results: readonly Result[], { proof }: Links = {}): string 
 
 Made by \`npm run bench\`; do not edit. What a machine needs is in [scaling](../guides/scaling.md). ${kept} of ${rows.length} promises are kept, ${lowered.length} of them only since they were lowered. Figures are medians of ${[...versions].join(', ')}, ${[...new Set([days[0], days.at(-1)])].join(' to ')}; parentheses hold the middle half of the rounds, or there is only a range if that half spans more than 40 % of the median. A ratio is ours divided by the other; both ran in turn. Beside a promise that is not kept, or was lowered after two designs missed it, is what its floor, the least work possible, reached in the same run. In the repository, \`bench/README.md\` says why, how each was measured, how costs grow with size, and how to repeat it${proof === undefined ? '' : `; \`${proof}\` is the newest report of \`npm run proof\``}.
 
-| | ours | compared with | ratio | promised | |
+| | ours | compared with | ratio | promised | kept |
 |---|---|---|---|---|---|
 ${rows.map(({ cells }) => `| ${cells.join(' | ')} |`).join('\n')}
 `
@@ -42,7 +42,7 @@ function promises(result: Result): readonly { readonly cells: readonly string[];
   const { better, bound, ratios, title, unit } = result
   const sign = better === 'lower' ? '≤' : '≥'
   const verdict = (kept: boolean | undefined) =>
-    kept === undefined ? 'spread too wide to say' : kept ? 'kept' : '**not kept**'
+    kept === undefined ? 'spread too wide to say' : kept ? '✓' : '**no**'
   const rows = [
     ...(bound
       ? [

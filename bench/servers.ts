@@ -49,8 +49,11 @@ export async function daemonServer(env: Readonly<Record<string, string>> = {}): 
 }
 
 /** Bare `node:http` with the headers and the body that `url` answers now. */
-export async function bareServer(url: string): Promise<Server> {
-  const answer = await fetch(url, { headers: { Accept: 'application/json' } })
+export async function bareServer(
+  url: string,
+  headersOfAsk: Readonly<Record<string, string>> = {},
+): Promise<Server> {
+  const answer = await fetch(url, { headers: { Accept: 'application/json', ...headersOfAsk } })
   const headers = Object.fromEntries([...answer.headers].filter(([name]) => !HOP.has(name)))
   const child = owned(
     spawn(process.execPath, [file('./bare-http-sink.ts')], { stdio: ['pipe', 'pipe', 'inherit'] }),
