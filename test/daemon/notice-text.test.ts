@@ -56,7 +56,7 @@ test('an update names what it is about, and where the operators are with it', ()
 test('an announcement of 480 characters is whole, and a longer one is cut between characters', () => {
   const text = (length: number) => slots('announced', { text: 'x'.repeat(length) }).text
   expect(text(480)).toBe('x'.repeat(480))
-  expect(text(481)).toBe(`${'x'.repeat(480)}…`)
+  expect(text(481)).toBe(`${'x'.repeat(479)}…`)
   expect(slots('announced', { text: `${'x'.repeat(479)}🔥🔥` }).text).toBe(`${'x'.repeat(479)}…`)
 })
 

@@ -1,4 +1,5 @@
 import { DAY_MS } from '../../core/durations.ts'
+import { dayNameOf } from '../../core/mail/feedback/sending.ts'
 import { type Answer, command, type Define } from '../command.ts'
 import { loadPaint, type Paint, terminalColumns, wrongUsage } from '../context.ts'
 import { loadEnvironment } from '../environment.ts'
@@ -35,7 +36,7 @@ export const define: Define = () => ({
             `nothing is stored at ${location} yet: the daemon makes it; check STORE_URL if it should be there.`,
           )
         const now = context.clock.now()
-        const first = dayName(now - (days - 1) * DAY_MS)
+        const first = dayNameOf(now - (days - 1) * DAY_MS)
         const [counts, { batches, events, bytes }] = await Promise.all([
           store.counts(first),
           store.status(),
@@ -57,7 +58,7 @@ export function summariseEvents(
   now: number,
   days: number,
 ): Summary {
-  const names = Array.from({ length: days }, (_, index) => dayName(now - (days - 1 - index) * DAY_MS))
+  const names = Array.from({ length: days }, (_, index) => dayNameOf(now - (days - 1 - index) * DAY_MS))
   const known = counts.filter(({ day }) => names.includes(day))
   const sum = (some: typeof counts = []) => some.reduce((total, { count }) => total + count, 0)
   const [byDay, byKind] = [Map.groupBy(known, ({ day }) => day), Map.groupBy(known, ({ kind }) => kind)]
@@ -73,8 +74,6 @@ export function summariseEvents(
     stored,
   }
 }
-
-export const dayName = (time: number) => new Date(time).toISOString().slice(0, 10)
 
 /** A bar for each kind and for each day, with its number, so that nothing is shown by length alone. */
 export function summaryText(summary: Summary, paint: Paint, columns: number): string {

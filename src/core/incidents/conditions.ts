@@ -1,6 +1,7 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../durations.ts'
 import { given } from '../given.ts'
 import { failing, ok, type ProbeResult } from '../health/probe.ts'
+import { dayNameOf } from '../mail/feedback/sending.ts'
 import { type Hold, heldTogether } from '../mail/holds.ts'
 import { counted, minute } from '../sentences.ts'
 import { WEB } from '../service.ts'
@@ -108,12 +109,12 @@ export const ABOUT_PAUSES: readonly string[] = ['courses_paused', 'mail_paused']
 function certificateReason(certificates: readonly CertificateCheck[], now: number): string | undefined {
   const reasons = certificates.flatMap(({ variable, validFrom, validTo, fault }) => {
     const left = validTo - now
-    if (left <= 0) return [`that of ${variable} has expired (${day(validTo)})`]
+    if (left <= 0) return [`that of ${variable} has expired (${dayNameOf(validTo)})`]
     if (fault !== undefined) return [`that of ${variable} is refused by programs (${fault})`]
     // A certificate that lives only for days is renewed in its last third.
     const soon = Math.min(CERTIFICATE_MS, (validTo - validFrom) / 3)
     return left <= soon
-      ? [`that of ${variable} ends in ${counted(Math.floor(left / DAY_MS), 'day')} (${day(validTo)})`]
+      ? [`that of ${variable} ends in ${counted(Math.floor(left / DAY_MS), 'day')} (${dayNameOf(validTo)})`]
       : []
   })
   return reasons.length === 0 ? undefined : reasons.join('; ')
@@ -183,5 +184,3 @@ function skewReason(builds: ReadonlyMap<string, string | null>): string | undefi
     ? undefined
     : stamped.map(([service, build]) => `${service} ${build}`).join(', ')
 }
-
-const day = (ms: number) => new Date(ms).toISOString().slice(0, 10)

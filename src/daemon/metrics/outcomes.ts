@@ -21,7 +21,7 @@ export interface OutcomeAlert {
   readonly rule?: { readonly name: string; readonly severity: 'page' | 'ticket'; readonly summary: string }
 }
 
-const MINUTES = 10
+export const MINUTES = 10
 const HEALTH = '!.*health.*'
 /** Called by programs that give up: what they are refused is lost. */
 const CALLED_BACK = '/api/email/unsubscribe|/api/email/feedback/:provider|/api/payments/webhook'
@@ -153,28 +153,3 @@ const matches = (labels: Readonly<Record<string, string | number>>, matchers: Ma
     const [isNot, text] = pattern.startsWith('!') ? [true, pattern.slice(1)] : [false, pattern]
     return new RegExp(`^(?:${text})$`).test(String(labels[label])) !== isNot
   })
-
-export function outcomeRules(): string {
-  return ALERTS.flatMap(([, { metric, of, bad, by, least, share, rule }]) => {
-    if (rule === undefined) return []
-    const sum = (matchers: Matchers) => {
-      const wanted = Object.entries(matchers).map(([label, pattern]) =>
-        pattern.startsWith('!') ? `${label}!~"${pattern.slice(1)}"` : `${label}=~"${pattern}"`,
-      )
-      const selector = wanted.length === 0 ? '' : `{${wanted.join(', ')}}`
-      return `sum${by === undefined ? '' : ` by (${by})`} (increase(${metric}${selector}[${MINUTES}m]))`
-    }
-    const isBad = sum({ ...of, ...bad })
-    // Prometheus extrapolates, so that three events are a little more or less than 3.
-    return `      - alert: ${rule.name}
-        expr: |
-          ${isBad} / ${sum(of)} > ${share}
-            and ${isBad} > ${least - 0.5}
-        for: 1m
-        labels: { severity: ${rule.severity} }
-        annotations:
-          summary: '${rule.summary}'
-          runbook: alerts.md#${rule.name.toLowerCase()}
-`
-  }).join('\n')
-}

@@ -13,6 +13,7 @@ import { inLanguage } from '../../core/mail/template.ts'
 import { openTransactionalMail, type TransactionalMail } from '../../core/mail/transactional.ts'
 import { timesIn } from '../../core/messages/words.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
+import { shortened } from '../../core/sentences.ts'
 import { createLabels, headline } from '../../core/status/words.ts'
 import type { OpenOptions } from '../embedding.ts'
 import type { Metrics } from '../metrics/metrics.ts'
@@ -52,19 +53,15 @@ export function noticeSlots(
   }
   if (facts.about !== undefined) {
     const when = `${status.updateStates[facts.state ?? 'update']}, ${at(from)}.`
-    return slots(T.updateTitle(name, cause === '' ? undefined : what), shortened(text), when)
+    return slots(T.updateTitle(name, cause === '' ? undefined : what), oneLine(text), when)
   }
   const isCurrent = until === undefined && from <= now
   const when = isCurrent ? since : status.planned(at(from), until === undefined ? undefined : at(until))
-  return slots(T.announcedTitle(name, headline(text)), shortened(text), when)
+  return slots(T.announcedTitle(name, headline(text)), oneLine(text), when)
 }
 
 /** On one line, as a slot of text needs it. */
-function shortened(text: string): string {
-  const line = text.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim()
-  // Half of a surrogate pair at the cut would show as a replacement character.
-  return line.length <= LONGEST ? line : `${line.slice(0, LONGEST).replace(/[\uD800-\uDBFF]$/, '')}…`
-}
+const oneLine = (text: string) => shortened(text.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim(), LONGEST)
 
 /** The courses and the transactional mails over one store and mailer, opened when first asked for. */
 export function openCoursePart(
