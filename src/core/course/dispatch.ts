@@ -77,6 +77,7 @@ export interface DispatcherOptions {
 export function createDispatcher(host: CourseHost, options: DispatcherOptions): Dispatch {
   const { clock, timer, log, store, mailer } = host
   const { persistent, pace, isPaused = async () => false } = options
+  const last = { takenAt: Number.NEGATIVE_INFINITY }
   return async (call) => {
     if (!persistent)
       throw new PlatformError('store_not_persistent', 'Dispatch needs a persistent store; set STORE_URL.')
@@ -84,7 +85,7 @@ export function createDispatcher(host: CourseHost, options: DispatcherOptions): 
     const held = recent(PAUSE_ASKED_MS, timer.monotonic, async () =>
       (await isPaused()) ? PAUSED : undefined,
     )
-    const { source, results, tally } = createLessons(host, call, { pace, held })
+    const { source, results, tally } = createLessons(host, call, { pace, held, last })
     const ran = mailer.configured ? await createEngine(host, source).run({ ...call, limit }) : undefined
     const { due: remaining, waiting, nextTryAt } = await store.backlog(clock.now(), call)
     const isCut = remaining > 0
@@ -110,8 +111,11 @@ interface Lesson extends Ready {
   readonly plan: Plan
 }
 
+/** What calls have in common, with the time at which the provider last took a lesson. */
+type Shared = Pick<Source<Claim>, 'pace' | 'held'> & { readonly last: { takenAt: number } }
+
 /** The lessons that are due, for one dispatch call, and what it counts of them. */
-function createLessons(host: CourseHost, request: DispatchCall, paced: Pick<Source<Claim>, 'pace' | 'held'>) {
+function createLessons(host: CourseHost, request: DispatchCall, { last, ...paced }: Shared) {
   const { clock, random, log, store, mailer, catalog } = host
   const call = request.run ?? Buffer.from(random.bytes(9)).toString('base64url')
   const results: DispatchResult['results'][number][] = []
@@ -202,7 +206,9 @@ function createLessons(host: CourseHost, request: DispatchCall, paced: Pick<Sour
     prepare,
     lastLook,
     settle: (attempted) => store.settle(attempted.map(settled)),
-    tell({ claim }, answer) {
+    isRefusedAlone: ({ problem }, reason) => problem?.reason === reason && problem.since < last.takenAt,
+    tell({ claim, now }, answer) {
+      if (answer.kind === 'sent') last.takenAt = now
       if (isAnswer(answer)) count(claim, answer)
     },
   }

@@ -11,10 +11,11 @@ export const isRefusal = (delivery: Delivery): delivery is Refusal =>
 const MOST_IN_A_ROW = 5
 
 /** Scope of a refusal: one message, or everything that we send. */
-type Scope = 'one' | 'all'
+type Scope = 'one' | 'all' | 'unclear'
 
 /** Assumed if nothing more is learned: the transport's own answer is believed. */
-export const unclearScope = ({ kind }: Refusal): Scope => (kind === 'permanent' ? 'one' : 'all')
+export const unclearScope = (refusal: Refusal): Scope =>
+  refusal.kind === 'permanent' ? 'one' : refusal.isUnclear ? 'unclear' : 'all'
 
 /**
  * Tells a refusal of one message from one of everything that we send: once a message that was handed over later is

@@ -177,9 +177,11 @@ export function createRun<Claim extends object, Prepared extends Ready>(
     const unclear = unclearScope(delivery)
     // Record it before the lease ends, so that the next holder of the claim finds the refusal.
     const scope = await Promise.race([verdicts.get(claim) ?? unclear, lease.expired.then(() => unclear)])
-    if (scope === 'one') return record(taken, { kind: 'permanent', hardBounce: false, reason }, prepared)
+    if (scope === 'one' || (scope === 'unclear' && source.isRefusedAlone?.(claim, reason)))
+      return record(taken, { kind: 'permanent', hardBounce: false, reason }, prepared)
     unheard ??= reason
-    return record(taken, { kind: 'again' }, prepared, delivery)
+    // An unclear one is on record, so that somebody hears of it.
+    return record(taken, scope === 'unclear' ? delivery : { kind: 'again' }, prepared, delivery)
   }
 
   /** Records what became of a claim, and ends the claim only when the record is durable. */

@@ -44,6 +44,8 @@ export interface Source<Claim, Prepared extends Ready = Ready> {
   readonly prepare: (claim: Claim) => Promise<Prepared | Delivery>
   /** Asked just before a job is handed over: what becomes of it if that is not to be. */
   readonly lastLook?: ((claim: Claim) => Promise<Delivery | undefined>) | undefined
+  /** Whether it was refused so before, and others were taken since: the refusal is about its own message. */
+  readonly isRefusedAlone?: (claim: Claim, reason: string) => boolean
   readonly settle: (attempted: readonly Attempted<Claim, Prepared>[]) => Promise<void>
   /** Told of each outcome once it is recorded; `answer` is what the provider said, whatever was made of it. */
   readonly tell: (attempted: Attempted<Claim, Prepared>, answer: Delivery) => void

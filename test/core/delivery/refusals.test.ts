@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
+import { HOUR_MS, MINUTE_MS } from '../../../src/core/durations.ts'
 import { readSettings } from '../../../src/core/env/settings.ts'
 import type { Outcome } from '../../../src/core/mail/mailer.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
-import { courseWith } from '../../support/course.ts'
+import { courseWith, START } from '../../support/course.ts'
 
 const untouched = { sentDays: [], problem: undefined, failures: 0, nextAttemptAt: expect.any(Number) }
 const sender = (reason: string): Outcome => ({ kind: 'transient', scope: 'sender', reason })
@@ -54,6 +55,43 @@ test('the only message of a call that is refused is tried again, and the call sa
     reason: 'the mail server refused the message (554)',
   })
   expect(await it.rows()).toMatchObject([untouched])
+})
+
+const POLICY = 'the mail server’s policy refused the message (554)'
+const policy: Outcome = { kind: 'transient', scope: 'sender', isUnclear: true, reason: POLICY }
+
+test('a policy that refuses the only lesson of a call is on record, and lessons are late within two hours', async () => {
+  const it = await courseWith(1, { kind: 'memory' })
+  it.answer(() => policy)
+  for (let hours = 0; hours < 2; hours += 1) {
+    await it.course.dispatch({ limit: 10 })
+    it.pass(HOUR_MS)
+  }
+  const problem = { kind: 'failed', reason: POLICY }
+  expect(await it.rows()).toMatchObject([{ problem, failures: 0, sentDays: [] }])
+  expect(await it.store.course.stalledSince({ now: it.now(), before: it.now() - HOUR_MS })).toBeLessThan(
+    START,
+  )
+  it.answer((message) => ({ kind: 'sent', id: message.key }))
+  expect(await it.course.dispatch({ limit: 10 })).toMatchObject({ sent: 1 })
+})
+
+test('a lesson that a policy refuses twice is parked once others were taken in between, however few leave at once', async () => {
+  const it = await courseWith(2, { kind: 'memory' })
+  const refuseFirst = (others: Outcome) =>
+    it.answer(({ to }) => (to.address === 'p0@example.com' ? policy : others))
+  refuseFirst({ kind: 'transient', scope: 'message', reason: 'try later' })
+  for (let calls = 0; calls < 2; calls += 1) {
+    await it.course.dispatch({ limit: 10 })
+    it.pass(10 * MINUTE_MS)
+  }
+  expect(await it.rows()).toMatchObject([{ problem: { kind: 'failed' } }, { problem: { kind: 'failed' } }])
+  refuseFirst({ kind: 'sent', id: 'taken' })
+  for (let calls = 0; calls < 2; calls += 1) {
+    await it.course.dispatch({ limit: 10 })
+    it.pass(10 * MINUTE_MS)
+  }
+  expect(await it.rows()).toMatchObject([{ problem: { kind: 'parked' } }, { sentDays: [1] }])
 })
 
 test('equal permanent refusals in a row stop the call and park no lesson', async () => {
