@@ -33,8 +33,8 @@ const SHORTEST_KEY = 8
 /** Variables that would open something if a malformed value behaved as absent, and what it does instead. */
 export const KEPT_CLOSED: ReadonlyMap<string, string> = new Map([
   ['HEALTH_DEEP_TOKEN', 'deep checks are refused to everybody'],
-  ['STORE_URL', 'no other store is opened in its place'],
-  ['JOB_STORE_URL', 'no other store is opened in its place'],
+  ['STORE_URL', 'the daemon does not start, and no other store is opened in its place'],
+  ['JOB_STORE_URL', 'the daemon does not start, and no other store is opened in its place'],
 ])
 
 /** A warning about a well-formed value that leaves something open. Cause and fix follow the name of the variable. */

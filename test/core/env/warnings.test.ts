@@ -180,9 +180,9 @@ test('a bearer secret may hold every visible ASCII character, and a space around
 test.each([
   ['HEALTH_DEEP_TOKEN', 'xxx', 'placeholder-value', /refused to everybody/, 'health'],
   ['HEALTH_DEEP_TOKEN', 'abc', 'malformed-value', /refused to everybody/, 'health'],
-  ['STORE_URL', 'changeme', 'placeholder-value', /no other store is opened/, 'store'],
-  ['STORE_URL', 'nonsense', 'malformed-value', /no other store is opened/, 'store'],
-  ['JOB_STORE_URL', 'nonsense', 'malformed-value', /no other store is opened/, 'store'],
+  ['STORE_URL', 'changeme', 'placeholder-value', /daemon does not start, and no other store/, 'store'],
+  ['STORE_URL', 'nonsense', 'malformed-value', /daemon does not start, and no other store/, 'store'],
+  ['JOB_STORE_URL', 'nonsense', 'malformed-value', /daemon does not start, and no other store/, 'store'],
 ])('%s=%s says what stays closed, and so does its group', (name, value, id, closed, group) => {
   const { findings, groups } = validateAll({ [name]: value })
   expect(findings.find((finding) => finding.id === id)?.cause).toMatch(closed)
