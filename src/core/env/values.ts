@@ -35,9 +35,9 @@ export function parseInteger(value: string, low: number, high: number): number |
   return number >= low && number <= high ? number : undefined
 }
 
-/** An http(s) address without a trailing slash, or undefined. */
+/** One http(s) address without a trailing slash, or undefined. Two with a comma between them would be a path of the first. */
 export function parseHttpUrl(value: string): string | undefined {
-  const url = parseUrl(value)
+  const url = /,https?:/i.test(value) ? undefined : parseUrl(value)
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.hostname === '') return undefined
   return trimEnd(value, '/')
 }

@@ -24,6 +24,8 @@ test.each<[Kind, string, boolean]>([
   ['url', 'ftp://a', false],
   ['url', 'https://', false],
   ['url', 'https://a b', false],
+  ['url', 'https://a/,b', true],
+  ['url', 'https://a/b,https://c/d', false],
   ['dsn', 'https://key@host/1', true],
   ['dsn', 'https://key:old@host:1/path/12', true],
   ['dsn', 'https://host/1', false],
