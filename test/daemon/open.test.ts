@@ -3,7 +3,7 @@ import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { PROGRAM } from '../../src/core/audit.ts'
 import { suppressionHash } from '../../src/core/course/links.ts'
-import { HOUR_MS } from '../../src/core/durations.ts'
+import { HOUR_MS, MINUTE_MS } from '../../src/core/durations.ts'
 import { type Log, systemClock, systemRandom } from '../../src/core/host.ts'
 import { suppressAddress } from '../../src/core/mail/feedback/suppressions.ts'
 import type { Outcome } from '../../src/core/mail/mailer.ts'
@@ -93,7 +93,7 @@ test('why the provider refuses the sender is known until a message goes through,
     }),
   })
   onTestFinished(() => platform.close())
-  const refused: (string | undefined)[] = []
+  const refused: (string | false | undefined)[] = []
   for (let n = 0; n < 6; n += 1) {
     await platform.sendEmail({
       template: 'welcome',
@@ -105,7 +105,7 @@ test('why the provider refuses the sender is known until a message goes through,
     expect(platform.mailService.sending()).toBe(0)
   }
   const refusal = 'the key is refused'
-  expect(refused).toEqual([refusal, refusal, refusal, undefined, undefined, undefined])
+  expect(refused).toEqual([refusal, refusal, refusal, false, false, false])
   expect(inFlight).toEqual([1, 1, 1, 1, 1, 1])
 })
 
@@ -134,15 +134,53 @@ test('a provider that takes no message for three people in a row refuses, whatev
   expect(await after('bob', no)).toBeUndefined()
   expect(await after('cyd', dead)).toBeUndefined()
   expect(await after('dan', busy)).toBeUndefined()
-  expect(await after('eve', { kind: 'sent', id: '1' })).toBeUndefined()
-  expect(await after('ada', no)).toBeUndefined()
-  expect(await after('bob', unclear)).toBeUndefined()
+  expect(await after('eve', { kind: 'sent', id: '1' })).toBe(false)
+  expect(await after('ada', no)).toBe(false)
+  expect(await after('bob', unclear)).toBe(false)
   expect(await after('fay', never)).toBe(never.reason)
-  expect(await after('gus', { kind: 'sent', id: '2' })).toBeUndefined()
+  expect(await after('gus', { kind: 'sent', id: '2' })).toBe(false)
   // Perhaps for the recipient: an address that a visitor made up is no refusal of everybody.
-  for (let attempt = 0; attempt < 9; attempt += 1) expect(await after('ada', refusal)).toBeUndefined()
-  expect(await after('bob', no)).toBeUndefined()
+  for (let attempt = 0; attempt < 9; attempt += 1) expect(await after('ada', refusal)).toBe(false)
+  expect(await after('bob', no)).toBe(false)
   expect(await after('cyd', refusal)).toBe(refusal.reason)
+})
+
+test('a provider that lets nothing through for ten minutes refuses, whatever it says; one that is busy for a moment does not', async () => {
+  let next: Outcome = {
+    kind: 'transient',
+    scope: 'connection',
+    reason: 'the mail provider limits our rate (429)',
+  }
+  let now = 0
+  const platform = openLearning({
+    env: {},
+    clock: { ...systemClock, monotonic: () => now },
+    mailer: testTransport(async () => next),
+  })
+  onTestFinished(() => platform.close())
+  const { mailService } = platform
+  let about = 0
+  const at = async (minutes: number) => {
+    now = minutes * MINUTE_MS
+    about += 1
+    const slots = { startUrl: 'https://www.example.com/' }
+    await platform.sendEmail({ template: 'welcome', to: 'ada@example.com', slots, about: String(about) })
+    return mailService.refused()
+  }
+  expect([await at(0), await at(0), await at(0), await at(9)]).toEqual(Array(4).fill(undefined))
+  next = { kind: 'sent', id: '1' }
+  expect(await at(10)).toBe(false)
+  next = { kind: 'transient', scope: 'connection', reason: 'the mail provider’s address is wrong (404)' }
+  expect([await at(11), await at(31)]).toEqual([false, false])
+  expect(await at(32)).toBe('the mail provider’s address is wrong (404)')
+  next = { kind: 'sent', id: '2' }
+  expect(await at(33)).toBe(false)
+})
+
+test('where mail is not configured nothing refuses it', async () => {
+  const platform = openLearning({ env: {} })
+  onTestFinished(() => platform.close())
+  expect(platform.mailService.refused()).toBe(false)
 })
 
 test('of two messages in flight one is left when the other is answered', async () => {

@@ -48,7 +48,7 @@ const ALL = {
     ...start('preflight', 'half-configured'),
   },
   mail_refused: {
-    dependsOn: ['mail'],
+    dependsOn: ['store', 'mail'],
     label: 'Mail',
     words: { is: 'is refused', still: 'is still refused', ended: 'is taken again' },
     means: 'no messages are sent; lessons wait and go out later',

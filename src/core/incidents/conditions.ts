@@ -18,8 +18,8 @@ export interface SelfObservations {
   /** The build that each service reports; null is unstamped. */
   readonly builds: ReadonlyMap<string, string | null>
   readonly halfConfigured: readonly string[]
-  /** Why the mail provider refused this platform at the last attempt. */
-  readonly mailRefused: string | undefined
+  /** Why the mail provider refused this platform at the last attempt; false: it takes mail. */
+  readonly mailRefused: string | false | undefined
   readonly outcomes?: Readonly<Partial<Record<ConditionName, string | undefined>>> | undefined
   readonly holds?: readonly Hold[] | undefined
   /** Undefined: the schedule does not run here. */
@@ -59,7 +59,7 @@ export function conditionsReport(
   readonly service: string
   readonly probes: Readonly<Partial<Record<ConditionName, ProbeResult>>>
 } {
-  const { lessonsDueSince, disk, writeMs, holds, halfConfigured, outcomes = {} } = observed
+  const { lessonsDueSince, disk, writeMs, holds, halfConfigured, mailRefused, outcomes = {} } = observed
   const { alerts, clock, starts = [], scheduleStalledMs: stalledMs } = observed
   const paused = holds && pauseReasons(holds)
   // Lessons of a paused course are late on purpose, and the pause has an alert of its own.
@@ -74,7 +74,7 @@ export function conditionsReport(
         writeMs === undefined ? undefined : unless(writeMs <= WRITE_MS, `a write took ${seconds(writeMs)}`),
       build_skew: result(skewReason(observed.builds)),
       half_configured: unless(halfConfigured.length === 0, `half-configured: ${halfConfigured.join(', ')}`),
-      mail_refused: result(observed.mailRefused),
+      mail_refused: mailRefused === undefined ? undefined : result(mailRefused || undefined),
       ...Object.fromEntries(Object.entries(outcomes).map(([name, reason]) => [name, result(reason)])),
       // A process that looks has started.
       start_refused: ok(true),

@@ -1,6 +1,7 @@
 import { once } from '../../core/calls.ts'
 import { suppressionHashes } from '../../core/course/links.ts'
 import { isOutcome } from '../../core/delivery/retries.ts'
+import { MINUTE_MS } from '../../core/durations.ts'
 import type { Settings } from '../../core/env/settings.ts'
 import type { Host } from '../../core/host.ts'
 import { createBounceAddresses } from '../../core/mail/feedback/bounce-address.ts'
@@ -15,6 +16,8 @@ import type { Stores } from './stores.ts'
 
 /** So many people in a row whom nothing reaches: it is not they, but the provider or what we send. */
 const UNREACHED = 3
+/** A provider that limits our rate, or cannot be reached, for a shorter time is only busy. */
+const BUSY_MS = 10 * MINUTE_MS
 
 export type MailService = ReturnType<typeof openMail>
 
@@ -67,9 +70,12 @@ export function openMail(
     timer.monotonic,
   )
   let sending = 0
-  let refused: string | undefined
+  /** False: mail is taken; undefined: nothing was tried yet that says. */
+  let refused: string | false | undefined = opened.configured ? undefined : false
   /** Addresses whose messages failed since the last one that was sent, at most UNREACHED of them. */
   const unreached = new Set<string>()
+  /** When the first messages since then got to nobody. */
+  let busy: readonly number[] = []
   let failure: string | undefined
   const mailer: SuppressingMailer = {
     ...suppressing,
@@ -82,8 +88,9 @@ export function openMail(
           counted(stream, outcome.kind === 'sent' || outcome.kind === 'unknown' ? outcome.kind : 'failed')
         }
         if (outcome.kind === 'sent') {
-          refused = undefined
+          refused = false
           unreached.clear()
+          busy = []
           return outcome
         }
         failure = outcome.reason
@@ -92,8 +99,11 @@ export function openMail(
         const isOfAddress = outcome.kind === 'permanent' && outcome.hardBounce
         const isOfMessage = isOutcome(outcome) && !isOurs && scope !== 'connection'
         if (isOfMessage && !isOfAddress && unreached.size < UNREACHED) unreached.add(message.to.address)
+        const now = clock.monotonic()
+        if (!isOfMessage) busy = [...busy, now].slice(0, UNREACHED)
+        const isBusy = busy.length < UNREACHED || now - (busy[0] ?? now) < BUSY_MS
         if (isOurs) refused = outcome.reason
-        if (unreached.size === UNREACHED) refused ??= outcome.reason
+        if (unreached.size === UNREACHED || !isBusy) refused ||= outcome.reason
         return outcome
       } finally {
         sending -= 1
@@ -109,7 +119,7 @@ export function openMail(
     /** The number of messages in flight: handed over, but not answered yet. */
     sending: () => sending,
     failure: () => failure,
-    /** Why the provider refuses the sender, or everybody; undefined once a message went through. */
+    /** Why the provider refuses the sender, or everybody; false once a message went through. */
     refused: () => refused,
   }
 }

@@ -151,6 +151,12 @@ test('different builds, half-configured groups and refused mail are reported wit
   })
 })
 
+test('until a message was taken or refused, nobody knows whether mail is refused', () => {
+  const found = (mailRefused: SelfObservations['mailRefused']) =>
+    conditionsReport({ ...WELL, mailRefused }, NOW).probes.mail_refused?.state
+  expect([found(undefined), found(false), found('no')]).toEqual([undefined, 'ok', 'failing'])
+})
+
 test('a channel that takes no alert any more is named, until one that was tried later is taken', () => {
   const tried = (channel: string, at: number, parts: Partial<MessageRecord>): MessageRecord => ({
     ...{
