@@ -179,9 +179,9 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
         halfConfigured,
         outcomes: outcomes && {
           ...outcomes,
-          mail_failing:
-            outcomes.mail_failing &&
-            [outcomes.mail_failing, options.mailFailure?.()].filter(Boolean).join(': '),
+          ...(outcomes.mail_failing && {
+            mail_failing: [outcomes.mail_failing, options.mailFailure?.()].filter(Boolean).join(': '),
+          }),
         },
         clock: aheadMs === undefined ? undefined : { aheadMs, of },
         holds,

@@ -110,6 +110,11 @@ function counting() {
     busy: metrics.storeBusyReason,
     mail: (stream: StreamName, outcome: 'sent' | 'failed' | 'unknown', count: number) =>
       times(count, () => metrics.series.platformctl_messages_total.inc({ stream, outcome })),
+    async found(minutes: number, names: readonly string[]) {
+      now = NOW + minutes * 60_000
+      const { probes } = await looks()
+      return names.filter((name) => Object.keys(probes).includes(name))
+    },
     async reasons(minutes: number, failing = 'none') {
       now = NOW + minutes * 60_000
       const probes = { [failing]: { state: 'failing', checked: true } } as const
@@ -133,6 +138,15 @@ test('three webhooks that are refused within ten minutes are reported, until ten
   expect([await it.reasons(12), await it.reasons(23)]).toEqual([{}, {}])
   it.feedbackRefused(3)
   expect(await it.reasons(24)).toHaveProperty('feedback_refused')
+})
+
+test('for ten minutes after a start nobody knows that nothing failed for ten minutes', async () => {
+  const it = counting()
+  const outcomes = ['mail_failing', 'requests_failing', 'calls_refused', 'feedback_refused', 'store_busy']
+  expect([await it.found(1, outcomes), await it.found(9, outcomes)]).toEqual([[], []])
+  it.feedbackRefused(3)
+  expect(await it.found(9.5, outcomes)).toEqual(['feedback_refused'])
+  expect(await it.found(10, outcomes)).toEqual(outcomes)
 })
 
 test('requests that fail while the store does are not reported once it works again, later ones are', async () => {

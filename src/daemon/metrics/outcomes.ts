@@ -99,12 +99,13 @@ export const OUTCOME_ALERTS = {
 export type OutcomeName = keyof typeof OUTCOME_ALERTS
 const ALERTS = Object.entries(OUTCOME_ALERTS) as [OutcomeName, OutcomeAlert][]
 
-/** Why each alert is raised; undefined: it is not. */
-export type Outcomes = Readonly<Record<OutcomeName, string | undefined>>
+/** Why each alert is raised; undefined: it is not. Left out while that is not known, in the first minutes. */
+export type Outcomes = Readonly<Partial<Record<OutcomeName, string | undefined>>>
 
 /** Call it every minute. What was counted while another fault explained it raises no alert once that fault is over. */
 export function watchOutcomes(metrics: MetricSet, clock: Pick<Clock, 'now'>) {
-  let looks: { readonly at: number; readonly counts: readonly Counts[] }[] = [{ at: clock.now(), counts: [] }]
+  const startedAt = clock.now()
+  let looks: { readonly at: number; readonly counts: readonly Counts[] }[] = [{ at: startedAt, counts: [] }]
   let explained: readonly boolean[] = []
   return async (isExplained: (name: OutcomeName) => boolean = () => false) => {
     const now = clock.now()
@@ -116,6 +117,7 @@ export function watchOutcomes(metrics: MetricSet, clock: Pick<Clock, 'now'>) {
     explained = ALERTS.map(([name]) => isExplained(name))
     looks = [...looks.filter(({ at }) => now - at <= MINUTES * MINUTE_MS), { at: now, counts }]
     const before = looks[0]?.counts ?? counts
+    const isKnown = now - startedAt >= MINUTES * MINUTE_MS
     const reasons = ALERTS.map(([name, alert], index) => {
       const failing = [...(counts[index] ?? [])].flatMap(([by, { bad, all }]) => {
         const then = before[index]?.get(by) ?? { bad: 0, all: 0 }
@@ -127,8 +129,7 @@ export function watchOutcomes(metrics: MetricSet, clock: Pick<Clock, 'now'>) {
       })
       return [name, failing.length === 0 ? undefined : `within ten minutes ${failing.join('; ')}`]
     })
-    // One reason for each alert of the table.
-    return Object.fromEntries(reasons) as Outcomes
+    return Object.fromEntries(reasons.filter(([, reason]) => isKnown || reason !== undefined)) as Outcomes
   }
 }
 
