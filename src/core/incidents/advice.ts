@@ -98,7 +98,7 @@ const ALL = {
     label: 'The store',
     words: { is: 'has no free connection', still: 'still has none', ended: 'has free ones again' },
     means: 'requests wait for a connection and are answered 503: set STORE_POOL_SIZE higher',
-    ...start('db status', 'store-failing'),
+    ...start('db status', 'alerts'),
   },
   alerts_unheard: {
     dependsOn: ['store', 'mail', 'mail_refused'],

@@ -368,6 +368,10 @@ test('advice for a known cause replaces the general advice for services, jobs an
   expect(adviceFor('pots', { ...plain, isHeartbeat: true }).runbook).toBe('heartbeat-late')
 })
 
+test('a store without a free connection is not one that fails: its runbook says how to get more', () => {
+  expect(adviceFor('store_busy', plain).runbook).toBe('alerts')
+})
+
 test('a stopped schedule is not said to hold up lessons: the removal of old records may be what fails', () => {
   expect(adviceFor('schedule_stalled', plain).means).toMatch(
     /^lessons are late, or old records stay: .*schedule_failed/,
