@@ -5,6 +5,7 @@ import { createHours, type HoursOptions } from '../core/course/hours.ts'
 import { createWakes } from '../core/course/wakes.ts'
 import { MINUTE_MS } from '../core/durations.ts'
 import { type Host, systemClock, type Timer } from '../core/host.ts'
+import { STALLED_MS } from '../core/incidents/conditions.ts'
 import { INCIDENTS_KEPT } from '../core/incidents/incident.ts'
 import { COUNTED_MINUTES_KEPT_MS } from '../core/mail/feedback/sending.ts'
 import { FEEDBACK_EVENTS_KEPT_MS } from '../core/mail/feedback/store.ts'
@@ -55,7 +56,8 @@ export function startSchedule({
   timer = systemClock,
   ...options
 }: Omit<HoursOptions, 'onFault'> & { readonly timer?: Pick<Timer, 'sleep' | 'monotonic'> }) {
-  let progressAt = timer.monotonic()
+  const startedAt = timer.monotonic()
+  let progressAt: number | undefined
   let hasFailed = false
   /** An hour whose work fails is begun again each minute: that is no progress. */
   const progressed = () => {
@@ -90,8 +92,11 @@ export function startSchedule({
   return {
     tick: hours.tick,
     progressed,
-    /** For how long nothing was done, although the schedule looks each minute. */
-    stalledMs: () => timer.monotonic() - progressAt,
+    /** For how long nothing was done, although the schedule looks each minute; undefined while it has only begun. */
+    stalledMs() {
+      const ms = timer.monotonic() - (progressAt ?? startedAt)
+      return progressAt === undefined && ms < STALLED_MS ? undefined : ms
+    },
     async stop() {
       stopping.abort(new Error('the daemon stops'))
       await hours.stop()

@@ -77,7 +77,7 @@ test('the schedule stands still while its work hangs or fails again and again, a
   })
   const stalledMinutes = async (minutes: number) => {
     await vi.advanceTimersByTimeAsync(minutes * 60_000)
-    return Math.floor(schedule.stalledMs() / 60_000)
+    return Math.floor((schedule.stalledMs() ?? 0) / 60_000)
   }
   expect(await stalledMinutes(2)).toBe(0)
   // From eight o'clock on, each minute's attempt fails.

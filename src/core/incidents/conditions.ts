@@ -82,7 +82,7 @@ export function conditionsReport(
       schedule_stalled:
         stalledMs === undefined
           ? undefined
-          : unless(stalledMs < SCHEDULE_MS, `no progress for ${minutes(stalledMs)}`),
+          : unless(stalledMs < STALLED_MS, `no progress for ${minutes(stalledMs)}`),
       alerts_unheard: alerts && result(unheardReason(alerts)),
       clock_wrong: clock && result(clockReason(clock)),
       courses_paused: paused && result(paused.courses),
@@ -123,7 +123,7 @@ function certificateReason(certificates: readonly CertificateCheck[], now: numbe
 /** Longer than a health client waits: what answers from this disk looks like an outage. */
 const WRITE_MS = 2000
 /** Longer than one call of the dispatcher goes on. */
-const SCHEDULE_MS = 10 * MINUTE_MS
+export const STALLED_MS = 10 * MINUTE_MS
 /** Leases and signatures allow for more, certificates and tokens for less. */
 const CLOCK_MS = 30_000
 const RESTARTS = { most: 5, withinMs: 15 * MINUTE_MS }
