@@ -298,3 +298,24 @@ test('silence reaches the running service from a machine without its store, and 
   const page = await service(async () => new Response('<!doctype html>'))
   expect(await silence(['15m', '--url', page])).toMatchObject({ code: 3, stdout: '' })
 })
+
+test('a pause while another one is open ends the incident of that one, so that it gets an alert of its own', async () => {
+  const { data, store, opens, run } = await folder()
+  const pause = async (...streams: string[]) => {
+    const named = streams.length === 0 ? [] : ['--stream', ...streams]
+    expect(await run(['mail', 'pause', ...named, '--reason', 'wrong prices', '--data', data])).toMatchObject({
+      code: 0,
+    })
+    return (await store.incidents.find('paused')) ?? {}
+  }
+  await pause('notice')
+  await opens({ ...OPEN, id: 'paused', cause: 'mail_paused', acknowledgedAt: NOW, acknowledgedBy: 'bob' })
+  // The same again is no other pause, and courses have an incident of their own.
+  expect(await pause('notice')).toMatchObject({ closedAt: undefined })
+  expect(await pause('course')).toMatchObject({ closedAt: undefined })
+  expect(await pause()).toMatchObject({
+    closedAt: NOW,
+    resolvedBy: 'ada',
+    resolvedReason: 'another pause began: wrong prices',
+  })
+})

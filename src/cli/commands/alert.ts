@@ -37,8 +37,7 @@ export const define: Define = () => ({
       inputs: INCIDENT,
       async run(context, { incident: id }, { store }) {
         const by = operatorOf(context).name
-        const done = await store.incidents.acknowledge({ id, now: context.clock.now(), by })
-        assertOpen(done, id, 'acknowledge')
+        assertOpen(await store.incidents.acknowledge({ id, now: context.clock.now(), by }), id, 'acknowledge')
         return `acknowledged ${id} by ${by}\n`
       },
     }),

@@ -102,10 +102,10 @@ export function mailChannel(
       if (text === undefined) return NO_TEXT
       const mailer = open()
       try {
-        // The same date and text for every attempt: a provider refuses another message under a key that it knows.
+        // The same name, date and text for every attempt: a provider refuses another message under a key that it knows.
         const compiled = alertMail(text)
         return await mailer.send(
-          { template: ALERT, slots: {}, to, about, date: new Date(at), compiled },
+          { template: 'alert', slots: {}, to, about, date: new Date(at), compiled },
           signal,
         )
       } finally {
@@ -114,9 +114,6 @@ export function mailChannel(
     },
   }
 }
-
-/** Part of the keys of these mails. */
-const ALERT = 'alert'
 
 function alertMail({ title, lines }: AlertText): CompiledMail {
   const html = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light dark"><title>${escapeHtml(title)}</title></head><body><h1>${escapeHtml(title)}</h1>${lines.map((line) => `<p>${escapeHtml(line)}</p>`).join('')}</body></html>`

@@ -22,6 +22,9 @@ export const TEXTS = {
     GROUP BY 1, 2, 3`,
   pause: `INSERT INTO breaker (name, paused_at, reason) VALUES (@name, @now, @reason)
     ON CONFLICT (name) DO UPDATE SET paused_at = excluded.paused_at, reason = excluded.reason WHERE breaker.paused_at IS NULL`,
+  // An incident tells of one pause: the next round finds the later one, which gets an alert of its own.
+  endOther: `UPDATE incident SET closed_at = CASE WHEN opened_at < @now THEN @now ELSE opened_at END, resolved_by = @who, resolved_reason = @why
+    WHERE cause = 'mail_paused' AND closed_at IS NULL`,
   resume: 'UPDATE breaker SET paused_at = NULL, reason = NULL, resumed_at = @now WHERE name = @name',
   breaker: 'SELECT paused_at, resumed_at FROM breaker WHERE name = @name',
   days: 'SELECT day, source, domain, kind, count FROM mail_day WHERE day >= @since ORDER BY day, source, domain, kind',
@@ -130,6 +133,8 @@ export function sending({ one, read, write }: Sql): counting.SendingStore {
         let changed = 0
         for (const stream of streams) changed += yield* pauseStream(stream, now, reason)
         if (changed > 0) yield* addAudit(audit)
+        if (changed > 0 && streams.some((stream) => stream !== 'course'))
+          yield* run(TEXTS.endOther, { now, who: audit.who, why: `another pause began: ${reason}` })
         return yield* holds(streams)
       }),
     resume: ({ streams, now, audit }) =>
