@@ -158,7 +158,7 @@ function newcomer(
   if (sent < 0) return 'sent is not a number of lessons'
   if (sentLessons !== undefined && sentLessons.length !== sent)
     return `sent is ${sent}, and sent_lessons names ${sentLessons.length}`
-  if (course.follow === 'start' && sent > course.lessons.length)
+  if (sent > course.lessons.length && course !== STATUS && (course.follow === 'start' || !sentLessons))
     return `sent is ${sent}, and the course ${course.id} has ${course.lessons.length} lessons`
   const times = [fields.consentAt, fields.lastSentAt, fields.nextAt].map(timeOf)
   const wrong = ['consent_at', 'last_sent_at', 'next_at'].find((_, index) => Number.isNaN(times[index]))

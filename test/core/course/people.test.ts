@@ -234,6 +234,23 @@ o@example.com,choir,2026-01-02,form,,,,,2026-11-31T09:00:00Z
   expect(reading('{}').faults).toEqual([{ line: 1, message: 'there is no list of enrolments' }])
 })
 
+test('more lessons than the course has are refused, unless they are named or are mails about incidents', () => {
+  const lines = [
+    'a@example.com,daily,4,',
+    'b@example.com,daily,99,',
+    'c@example.com,daily,5,one two three four five',
+    'd@example.com,status,99,',
+  ]
+  const head = `address,course,sent,sent_lessons,${CONSENT}`
+  const { people, faults } = reading([head, ...lines.map((line) => `${line},2026-01-02,form`)].join('\n'))
+  expect(people.map(({ line, sent }) => [line, sent])).toEqual([
+    [2, 4],
+    [4, 5],
+    [5, 99],
+  ])
+  expect(faults).toEqual([{ line: 3, message: 'sent is 99, and the course daily has 4 lessons' }])
+})
+
 test.each([
   ['columns', `${'x,'.repeat(999)}`, `${'x,'.repeat(1000)}`, 'this line has more than 1000 columns'],
   [
