@@ -23,18 +23,20 @@ export function heartbeatProbe(definition: HeartbeatDefinition): ProbeDefinition
     service: WEB,
     label: label ?? `Heartbeat ${name}`,
     meaning: 'a job of yours did not run, or failed',
-    open:
-      ({ clock, heartbeat }) =>
-      async ({ deep }) => {
+    open({ clock, heartbeat }) {
+      let trouble: ProbeResult | undefined
+      return async ({ deep }) => {
         if (!deep || heartbeat === undefined) return ok(false)
         const now = clock.now()
         const record = await heartbeat({ name, now }).catch(() => undefined)
-        // If the store cannot be read, its own probe says so.
-        if (record === undefined) return skipped('the store cannot be read')
+        // If the store cannot be read, its own probe says so, and what was late did not report meanwhile.
+        if (record === undefined) return trouble ?? skipped('the store cannot be read')
         const { state } = heartbeatState(definition, record, now)
-        if (state === 'ok') return ok(true)
-        return failing(state === 'failed' ? failedReason(record) : lateReason(record))
-      },
+        const reason = state === 'failed' ? failedReason(record) : lateReason(record)
+        trouble = state === 'ok' ? undefined : failing(reason)
+        return trouble ?? ok(true)
+      }
+    },
   }
 }
 

@@ -334,6 +334,22 @@ test('a heartbeat is late from the millisecond after its grace, and says since w
   expect(heartbeatProbe({ name: 'backup', everyMs: 1, graceMs: 1, label: 'Backup' }).label).toBe('Backup')
 })
 
+test('a heartbeat that was late stays late while the store cannot be read', async () => {
+  let found = async (): Promise<HeartbeatRecord> => record({ since: NOW - 9000 })
+  const probe = heartbeatProbe({ name: 'backup', everyMs: 900, graceMs: 100 })
+  const clock = { ...systemClock, now: () => NOW }
+  // It is given nothing else.
+  const asks = probe.open({ clock, heartbeat: () => found() } as unknown as ProbeParts)
+  const check = () => asks({ deep: true, signal })
+  const late = await check()
+  found = fails
+  expect([late.state, await check()]).toEqual(['failing', late])
+  found = async () => record({ since: NOW - 9000, beatAt: NOW })
+  expect((await check()).state).toBe('ok')
+  found = fails
+  expect((await check()).state).toBe('skipped')
+})
+
 test('a service is as its worst probe, and only failing answers 503', () => {
   const of = (...states: ProbeResult['state'][]) => fold(states.map((one) => ({ state: one, checked: true })))
   expect([of(), of('skipped', 'ok'), of('ok', 'degraded', 'ok'), of('degraded', 'failing', 'ok')]).toEqual([
