@@ -86,8 +86,8 @@ export async function accountPlatform({
 
 /** Records as a host writes them: some for `ada`, some for others. */
 export const RECORDS = `
-  INSERT INTO organisation (id, name, locked_at) VALUES ('lab', 'The lab', NULL), ('lapsed', 'Lapsed', 1);
-  INSERT INTO organisation_admin (organisation, subject) VALUES ('lab', 'ada'), ('lapsed', 'ada');
+  INSERT INTO organisation (id, name, locked_at) VALUES ('lab', 'The lab', NULL), ('lapsed', 'Lapsed', 1), ('guild', 'The guild', NULL);
+  INSERT INTO organisation_admin (organisation, subject) VALUES ('lab', 'ada'), ('lapsed', 'ada'), ('guild', 'eve');
   INSERT INTO organisation_invite (id, organisation, address, url, closed_at) VALUES
     ('open', 'lab', 'grace@example.org', '/invites/open?k=1', NULL),
     ('closed', 'lab', 'grace@example.org', '/invites/closed', 5),
