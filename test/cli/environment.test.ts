@@ -80,6 +80,17 @@ test('a finding about a secret from a file points to the line that names the fil
   expect(origin('MAILER_API_KEY')?.location).toEqual({ file: '.env', line: 2, column: 1 })
 })
 
+test('a finding about several variables points to the first of them that a file sets', async () => {
+  const cwd = await folderWith({ '.env': '\nDATASTORE_JWKS_URL=https://keys.example/jwks\n' })
+  const { context, stdout } = testContext({ cwd, env: { DATASTORE_JWT_SECRET: 'f7Qx9LmZp0Rt5WvYk2Uj8Hd3' } })
+  await runProgram(['preflight', '--no-config', '--env-file', '.env', '--format', 'json'], context)
+  const { findings }: { findings: readonly Finding[] } = JSON.parse(stdout())
+  const both = findings.filter(
+    ({ present }) => present.length === 2 && present.includes('DATASTORE_JWKS_URL'),
+  )
+  expect(both.map(({ location }) => location)).toContainEqual({ file: '.env', line: 2, column: 1 })
+})
+
 test('a report shows what is not configured only when asked, in every format', async () => {
   for (const format of ['text', 'json', 'github', 'sarif', 'junit']) {
     const shown = async (...more: string[]) => {
