@@ -1,7 +1,12 @@
 import { createHmac } from 'node:crypto'
-import { expect, test } from 'vitest'
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import type { Message } from '../../src/core/mail/mailer.ts'
 import { validateAll } from '../../src/env.ts'
-import { accountPlatform, NOW, token } from '../support/accounts.ts'
+import { accountPlatform, clock, NOW, token } from '../support/accounts.ts'
+import { emptyFolder } from '../support/folder.ts'
+import { openLearning } from '../support/learning.ts'
+import { testTransport } from '../support/test-transport.ts'
 
 const [NEW, OLD] = ['the-new-secret-of-thirty-two-bytes', 'the-old-secret-of-thirty-two-bytes']
 const BOTH = `${NEW}, ${OLD}`
@@ -64,6 +69,25 @@ test('payment events signed with either of two webhook secrets are taken', async
   expect(await deliver(`whsec_${NEW}`)).toBe(200)
   expect(await deliver(`whsec_${OLD}`)).toBe(200)
   expect(await deliver(NEW)).toBe(400)
+})
+
+test('who was erased under a secret of links that is gone gets no mail under the next one', async () => {
+  const STORE_URL = `sqlite:${path.join(await emptyFolder(), 'store.sqlite')}`
+  const messages: Message[] = []
+  const mailer = testTransport(async (message) => {
+    messages.push(message)
+    return { kind: 'sent', id: 'one' }
+  })
+  const open = (secret: string) =>
+    openLearning({ env: { STORE_URL, EMAIL_LINK_SECRET: secret }, mailer, clock })
+  const before = open(OLD)
+  await (await before.course()).erase('ada@example.com')
+  await before.close()
+  const after = open(NEW)
+  onTestFinished(() => after.close())
+  for (const email of ['ada@example.com', 'grace@example.com']) await after.courses.subscribe({ email })
+  await after.close()
+  expect(messages.map(({ to }) => to.address)).toEqual(['grace@example.com'])
 })
 
 test('the checks of values look at each of two secrets, and more than two are malformed', () => {
