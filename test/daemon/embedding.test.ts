@@ -1,11 +1,13 @@
 import { once } from 'node:events'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { silentLog } from '../../src/core/host.ts'
-import type { Message } from '../../src/core/mail/mailer.ts'
+import { LEASE_MS } from '../../src/core/delivery/lease.ts'
+import { silentLog, systemClock } from '../../src/core/host.ts'
+import type { Message, Outcome } from '../../src/core/mail/mailer.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { type Log, openPlatform, type Platform } from '../../src/daemon/index.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { testTransport } from '../support/test-transport.ts'
 
 const json = { 'Content-Type': 'application/json' }
 const post = (platform: Platform, target: string, body: unknown, headers: Record<string, string> = {}) =>
@@ -233,6 +235,33 @@ test('a misspelt address of the job store fails its probe, and leaves the store 
   onTestFinished(() => platform.close())
   expect((await platform.health('api')).probes.job_store).toMatchObject({ state: 'failing' })
   expect((await post(platform, '/api/email/subscribe', { email: 'ada@example.com' })).status).toBe(202)
+})
+
+test('a lesson that a crash left in hand is due again once the program’s own clock says so', async () => {
+  const STORE_URL = `sqlite:${path.join(await emptyFolder(), 'store.sqlite')}`
+  const { promise: hanging, resolve: release } = Promise.withResolvers<Outcome>()
+  let now = Date.UTC(2030, 0, 1)
+  const asked: string[] = []
+  const open = (name: string, outcome: Promise<Outcome> | Outcome) => {
+    const mailer = testTransport(async () => {
+      asked.push(name)
+      return outcome
+    })
+    const platform = openPlatform({ env: { STORE_URL }, mailer, clock: { ...systemClock, now: () => now } })
+    onTestFinished(() => platform.close())
+    return platform
+  }
+  const crashed = open('crashed', hanging)
+  await crashed.courses.enrol({ email: 'ada@example.com' })
+  const lost = crashed.dispatch()
+  await expect.poll(() => asked).toEqual(['crashed'])
+  const other = open('other', { kind: 'sent', id: 'one' })
+  now += LEASE_MS - 1
+  expect(await other.dispatch()).toMatchObject({ sent: 0 })
+  now += 1
+  expect(await other.dispatch()).toMatchObject({ sent: 1 })
+  release({ kind: 'sent', id: 'one' })
+  await lost
 })
 
 test('after it was closed a platform answers 503 instead of failing', async () => {
