@@ -1,13 +1,16 @@
+import { execFile } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
+import { promisify } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, onTestFinished, test } from 'vitest'
 import { openPlatform, type Platform } from '../../src/daemon/index.ts'
 import { emptyFolder } from '../support/folder.ts'
 
+const run = promisify(execFile)
 const json = { 'Content-Type': 'application/json' }
 const post = (platform: Platform, target: string, body: unknown, headers: Record<string, string> = {}) =>
   platform.web.fetch(
@@ -27,6 +30,24 @@ test('an opened platform without requests holds no resources', async () => {
   expect(resources()).toEqual(before)
   await platform.close()
   await platform.close()
+})
+
+test('a program that has mailed somebody ends by itself, without closing its platform', async () => {
+  const STORE_URL = `sqlite:${path.join(await emptyFolder(), 'store.sqlite')}`
+  const program = `
+    import { openPlatform } from '${new URL('../../src/daemon/index.ts', import.meta.url)}'
+    const send = async () => {
+      console.log('mailed')
+      return { kind: 'sent', id: 'one' }
+    }
+    const mailer = { kind: 'test', send, verify: async () => {}, close: async () => {} }
+    const platform = openPlatform({ env: { STORE_URL: ${JSON.stringify(STORE_URL)} }, mailer })
+    await platform.courses.subscribe({ email: 'ada@example.com' })
+  `
+  const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', program], {
+    timeout: 15_000,
+  })
+  expect(stdout).toBe('mailed\n')
 })
 
 test('a hundred platforms, opened, used and closed, leave no memory, no file and no timer', {
