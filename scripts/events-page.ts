@@ -8,11 +8,12 @@ import {
 import { RETENTION_DAYS } from '../src/core/analytics/ingest.ts'
 import { NAMED_THINGS, PERSONAL_PARTS, PERSONAL_WORDS } from '../src/core/analytics/personal.ts'
 import type { DropReason } from '../src/core/analytics/sanitise.ts'
+import { base } from '../src/presets/base/platform.ts'
 import { learningEvents } from '../src/presets/learning/events.ts'
 
 const MEANING: Readonly<Record<DropReason, string>> = {
   malformed: 'the event is no object, or its properties are none',
-  unknown_kind: 'the kind is not in the list above',
+  unknown_kind: 'the platform has no such kind',
   time_out_of_range: `the time is missing, more than a day ahead of the server’s clock, or more than ${RETENTION_DAYS} days past`,
   opted_out: 'the request carried `Sec-GPC: 1`',
   property_name:
@@ -35,7 +36,7 @@ What it means for visitors: [privacy](../guides/privacy.md).
 
 ## Kinds
 
-${code(learningEvents.map(({ name }) => name))}. Only these and the kinds under \`events\` in your definition can be recorded.
+The default platform (preset \`learning\`) has ${code(learningEvents.map(({ name }) => name))}. The preset \`base\` has ${code(base.events.map(({ name }) => name))}. Only these and the kinds under \`events\` in your definition can be recorded. Lesson pages record \`lesson.viewed\` and \`lesson.completed\` if your platform has them: \`events: { 'lesson.viewed': { lesson: 'string' } }\`.
 
 An event is \`{ "kind", "at", "properties" }\`: \`at\` in UTC milliseconds (or ISO 8601 with a zone), properties flat. These are the names that the dashboards of \`/insights\` read:
 
