@@ -60,13 +60,13 @@ function bare(file: string): number {
 
 export const benchmark: Benchmark = {
   name: 'claim-record',
-  title: 'Claiming and recording lessons, SQLite with synchronous FULL',
+  title: 'Claiming and recording lessons',
   unit: 'lessons/s',
   better: 'higher',
   promises: [],
   bound: 10_000,
   notes:
-    'As the dispatcher does, without sending: one process, one connection, 100 recorded per commit. Bare SQLite changes one number in the same rows, in as many commits.',
+    'As the dispatcher does, without sending: SQLite with synchronous FULL, one process, one connection, 100 recorded per commit. Bare SQLite changes one number in the same rows, in as many commits.',
   async open() {
     const folder = await mkdtemp(path.join(tmpdir(), 'platformctl-bench-'))
     const fresh = () => subscriptionsFile({ folder, subscriptions: DUE, due: DUE })

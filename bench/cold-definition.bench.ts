@@ -7,7 +7,7 @@ const cwd = fileURLToPath(new URL('../examples/ceramics', import.meta.url))
 
 export const benchmark: Benchmark = {
   name: 'cold-definition',
-  title: 'Cold start: platformctl preflight with a definition in TypeScript',
+  title: 'Cold preflight with a definition in TypeScript',
   unit: 'ms',
   better: 'lower',
   promises: [{ against: 'the same without a definition', ratio: 1.35 }],

@@ -15,7 +15,7 @@ const modules = path.join(peers, 'node_modules')
 
 export const benchmark: Benchmark = {
   name: 'cold-preflight',
-  title: `Cold start: platformctl preflight on ${ALL_LINES.length} variables`,
+  title: `Cold preflight on ${ALL_LINES.length} variables`,
   unit: 'ms',
   better: 'lower',
   promises: [{ against: 'node -e 0', ratio: 2.2, first: 1.9 }],

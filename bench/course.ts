@@ -1,4 +1,4 @@
-import { type Course, openCourse } from '../src/core/course/open.ts'
+import { type Course, type CourseOptions, openCourse } from '../src/core/course/open.ts'
 import type { Settings } from '../src/core/env/settings.ts'
 import { silentLog, systemClock, systemRandom } from '../src/core/host.ts'
 import type { Mailer } from '../src/core/mail/mailer.ts'
@@ -23,7 +23,7 @@ export function courseMailerOver(route: NonNullable<Settings['mail']>['route']):
 }
 
 /** The course over a store, with the clock and the randomness that it has in the daemon. */
-export function courseOver(store: Store, mailer: Mailer): Course {
+export function courseOver(store: Store, mailer: Mailer, more: Partial<CourseOptions> = {}): Course {
   return openCourse({
     catalog,
     store: store.course,
@@ -35,5 +35,6 @@ export function courseOver(store: Store, mailer: Mailer): Course {
     log: silentLog,
     siteUrl: 'https://www.example.com',
     linkKey: secret('a key of thirty-two characters….'),
+    ...more,
   })
 }

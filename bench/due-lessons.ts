@@ -16,13 +16,18 @@ export const dueRowsPostgres = (lessons: number) =>
    SELECT 'person-' || n, 'p' || n || '@example.com', 'p' || n || '@example.com', 'confirmed', 1, 0, ${NOW}, ${NOW}
    FROM generate_series(1, ${lessons}) AS n`
 
-/** Dispatches that many from an SQLite store of its own in `file`: lessons a second. */
-export async function rateOnSqlite(lessons: number, file: string, mailer: Mailer): Promise<number> {
+/** Opens an SQLite store of its own in `file`, in which that many lessons are due. */
+export async function openDue(lessons: number, file: string): Promise<Store> {
   await (await openStore({ kind: 'sqlite', file })).close()
   const database = new Database(file)
   database.exec(dueRows(lessons, 'subscription'))
   database.close()
-  return rate(lessons, await openStore({ kind: 'sqlite', file }), mailer)
+  return openStore({ kind: 'sqlite', file })
+}
+
+/** Dispatches that many from an SQLite store of its own in `file`: lessons a second. */
+export async function rateOnSqlite(lessons: number, file: string, mailer: Mailer): Promise<number> {
+  return rate(lessons, await openDue(lessons, file), mailer)
 }
 
 /** Dispatches them all, closes the store, and gives lessons a second. */

@@ -9,12 +9,12 @@ const DAY = 86_400_000
 
 export const benchmark: Benchmark = {
   name: 'insights-draw',
-  title: `Drawing the insights page from a full ring of ${EVENTS.toLocaleString('en')} events, in Chromium`,
+  title: `Drawing the insights page from ${EVENTS.toLocaleString('en')} events`,
   unit: 'ms',
   better: 'lower',
   promises: [],
   bound: 200,
-  notes: 'In Chromium, from the first line of the script to the last figure.',
+  notes: 'In Chromium, from a full ring; from the first line of the script to the last figure.',
   async open(opened) {
     const platform = openPlatform({ env: { RATE_LIMIT_PER_MINUTE: '1000000' } })
     opened.defer(() => platform.close())

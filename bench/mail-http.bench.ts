@@ -25,12 +25,12 @@ const mail: Mail = {
 
 export const benchmark: Benchmark = {
   name: 'mail-http',
-  title: 'Sending to a mail API on loopback, 50 connections',
+  title: 'Sending to a mail API on loopback',
   unit: 'mails/s',
   better: 'higher',
   promises: [{ against: 'undici, posting a copy for each', ratio: 0.8 }],
   notes:
-    'Ours fills the template, builds the JSON and reads each answer’s id; undici posts a finished buffer. Different mails are different bytes, so the floor is a copy for each: 0.9 of the same bytes is above it here. Filling texts only where a transport reads them gained nothing. Most of what a copy costs is new memory: in a loop that only posts, memory of earlier mails saves 5 to 10 of 36 µs. It is not used again, because a socket may still read it after an early answer.',
+    '50 connections. Ours fills the template, builds the JSON and reads each answer’s id; undici posts a finished buffer. Different mails are different bytes, so the floor is a copy for each: 0.9 of the same bytes is above it here. Filling texts only where a transport reads them gained nothing. Most of what a copy costs is new memory: in a loop that only posts, memory of earlier mails saves 5 to 10 of 36 µs. It is not used again, because a socket may still read it after an early answer.',
   async open() {
     const sink = await startSink('./http-sink.ts')
     const url = `http://127.0.0.1:${sink.port}/emails`

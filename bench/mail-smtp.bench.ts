@@ -25,12 +25,12 @@ const mail: Mail = {
 
 export const benchmark: Benchmark = {
   name: 'mail-smtp',
-  title: 'Sending over SMTP on loopback, pool of 20',
+  title: 'Sending over SMTP on loopback',
   unit: 'mails/s',
   better: 'higher',
   promises: [{ against: 'nodemailer, pooled', ratio: 6 }],
   notes:
-    'Ours fills the template for every send; the bare client sends a copy of finished bytes, with the next envelope in the same write; nodemailer gets finished texts, or finished bytes.',
+    'A pool of 20. Ours fills the template for every send; the bare client sends a copy of finished bytes, with the next envelope in the same write; nodemailer gets finished texts, or finished bytes.',
   async open() {
     const sink = await startSink('./smtp-sink.ts')
     const ours = openMailer({

@@ -17,7 +17,7 @@ export function page(results: readonly Result[], { proof }: Links = {}): string 
   const days = results.map(({ date }) => date.slice(0, 10)).sort()
   return `# Performance
 
-Made by \`npm run bench\`; do not edit. ${kept} of ${rows.length} promises are kept, ${lowered.length} only since they were lowered. Figures are medians of ${[...versions].join(', ')}, ${[...new Set([days[0], days.at(-1)])].join(' to ')}; parentheses hold the middle half of the rounds, and where that spans more than 40 % of the median, only the range is given. Ratios are ours divided by the other, measured in turn. A promise that is broken, or was lowered after two designs missed it, has the figure of its floor, the least work possible, beside it. In the repository, \`bench/README.md\` says how each was measured${proof === undefined ? '' : `; \`${proof}\` is the newest report of \`npm run proof\``}. [Scaling](../guides/scaling.md) says what a machine needs.
+Made by \`npm run bench\`; do not edit. ${kept} of ${rows.length} promises are kept, ${lowered.length} only since they were lowered. Figures are medians of ${[...versions].join(', ')}, ${[...new Set([days[0], days.at(-1)])].join(' to ')}; parentheses hold the middle half of the rounds; if it spans over 40 % of the median, only the range is given. Ratios are ours divided by the other, measured in turn. Beside a broken promise, or one lowered after two designs missed it, is the figure of its floor, the least work possible. \`bench/README.md\` in the repository says how each was measured${proof === undefined ? '' : `; \`${proof}\` is the newest proof`}. [Scaling](../guides/scaling.md) says what a machine needs.
 
 | | ours | compared with | ratio | promised | kept |
 |---|---|---|---|---|---|
@@ -39,7 +39,7 @@ ${results.map(measurement).join('\n')}
 
 /** A row for each promise: about the figure itself, or about its ratio to another. */
 function promises(result: Result): readonly { readonly cells: readonly string[]; readonly kept: boolean }[] {
-  const { better, bound, ratios, title, unit } = result
+  const { better, bound, ratios, title } = result
   const sign = better === 'lower' ? '≤' : '≥'
   const verdict = (kept: boolean | undefined) =>
     kept === undefined ? 'spread too wide to say' : kept ? '✓' : '**no**'
@@ -47,7 +47,7 @@ function promises(result: Result): readonly { readonly cells: readonly string[];
     ...(bound
       ? [
           {
-            cells: ['', '', `${sign} ${figure(bound.promised)} ${unit}`, verdict(bound.kept)],
+            cells: ['', '', `${sign} ${figure(bound.promised)}`, verdict(bound.kept)],
             kept: bound.kept === true,
           },
         ]
