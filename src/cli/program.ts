@@ -1,6 +1,6 @@
 import { Argument, Command, CommanderError, Option } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
-import { storeFault, storeFaultReason } from '../core/errors.ts'
+import { codeOf, storeFault, storeFaultReason } from '../core/errors.ts'
 import {
   afterHelp,
   type CommandData,
@@ -228,7 +228,9 @@ function cutAtUnknown(program: Command, argv: readonly string[]): readonly strin
 }
 
 /** Reports a failed command on standard error, without text from outside, and returns the exit code. */
-export function reportFault(error: unknown, context: Context): ExitCode {
+export function reportFault(fault: unknown, context: Context): ExitCode {
+  const unfollowed = 'a file has a name that the system cannot follow: correct it.'
+  const error = /^(?:ELOOP|ENAMETOOLONG)$/.test(codeOf(fault)) ? wrongUsage(unfollowed) : fault
   if (error instanceof CommanderError) {
     // Help and version end a run too, and are not failures.
     if (error.exitCode === 0) return EXIT.passed

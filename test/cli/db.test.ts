@@ -341,6 +341,26 @@ test('a backup below a file, and the restore of a folder, say which name is wron
   expect(await readdir(cwd)).toEqual(expect.not.arrayContaining(['none', 'other']))
 })
 
+test.skipIf(process.platform === 'win32')(
+  'a name that the system cannot follow is wrong usage, and no internal fault',
+  async () => {
+    const { cwd, db } = await operator()
+    await db('migrate')
+    await symlink('loop', path.join(cwd, 'loop'))
+    for (const name of ['loop', 'x'.repeat(300)])
+      for (const args of [
+        ['restore', name, '--data', 'other'],
+        ...(name === 'loop' ? [] : [['backup', name]]),
+      ])
+        expect(await db(...args)).toMatchObject({
+          code: 2,
+          stderr: expect.stringMatching(
+            /^platformctl: a file has a name that the system cannot follow: correct it\.\n$/,
+          ),
+        })
+  },
+)
+
 test('erase writes the document that --format json asks for', async () => {
   const { db, cwd } = await operator()
   await db('migrate')
