@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Contract } from '../core/env/contract.ts'
 import { LIVE_FINDINGS, WARNINGS } from '../core/env/explanations.ts'
@@ -149,7 +149,7 @@ function ofFinding(contract: Contract, id: string): Explanation | undefined {
   return lint && { kind: `${lint.severity} of platformctl email lint`, sentences: [lint.meaning] }
 }
 
-/** Writes a declaration file of the variables or the mails; one that is not of the same command is never replaced. */
+/** Writes a declaration file of the variables or the mails; only an empty one and one of the same command are replaced. */
 export async function writeTypes(context: Context, of: 'variables' | 'mails', out: string | undefined) {
   const { contract, mails } = context.platform
   const text =
@@ -160,10 +160,11 @@ export async function writeTypes(context: Context, of: 'variables' | 'mails', ou
   const fail = (why: string, cause?: unknown) => wrongUsage(`cannot write ${out}: ${why}`, { cause })
   let isOurs = false
   try {
-    isOurs = !existsSync(file) || readFileSync(file, 'utf8').startsWith(madeBy)
+    const found = statSync(file, { throwIfNoEntry: false })
+    isOurs = !found || (found.isFile() && (!found.size || readFileSync(file, 'utf8').startsWith(madeBy)))
     if (isOurs) writeFileSync(file, text)
   } catch (error) {
-    throw fail('check the path and who owns the folder.', error)
+    throw fail('check the path, the space on the disk and who owns the folder.', error)
   }
   if (!isOurs) throw fail('it holds something else; name another file.')
   context.stderr.write(`Wrote ${out}.\n`)

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { chown, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { execa } from 'execa'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { takeConfigWords } from '../../src/cli/choose-platform.ts'
 import { platformctl } from '../support/cli.ts'
@@ -122,7 +123,23 @@ describe('with a definition', () => {
     await write('mine.d.ts', 'export {}\n')
     expect(await run(['env', 'types', '--out', 'mine.d.ts'])).toMatchObject({ exitCode: 2 })
     expect(await readFile(path.join(folder, 'mine.d.ts'), 'utf8')).toBe('export {}\n')
+    // As a full disk leaves it.
+    await write('env.d.ts', '')
+    expect((await run(['env', 'types', '--out', 'env.d.ts'])).exitCode).toBe(0)
+    expect(await readFile(path.join(folder, 'env.d.ts'), 'utf8')).toBe(text)
   })
+
+  test.skipIf(process.platform === 'win32')(
+    'env types neither reads nor waits for a device or a pipe',
+    async () => {
+      await execa('mkfifo', [path.join(folder, 'pipe')])
+      for (const out of ['pipe', '/dev/zero'])
+        expect(await run(['env', 'types', '--out', out])).toMatchObject({
+          exitCode: 2,
+          stderr: expect.stringContaining('it holds something else'),
+        })
+    },
+  )
 
   test('email types writes a file that tells the mails and their slots, and replaces only its own', async () => {
     expect((await run(['email', 'types', '--out', 'mails.d.ts'])).exitCode).toBe(0)
