@@ -166,7 +166,7 @@ test('ack records once who is looking at an incident', async () => {
   expect((await alert(['list', '--data', data])).stdout).toContain('open, acknowledged by ada')
   expect(await alert(['ack', 'abc', '--data', data])).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('run platformctl alert list to see them'),
+    stderr: expect.stringContaining('no incident abc is left to acknowledge: run platformctl alert list'),
   })
 })
 
@@ -188,7 +188,7 @@ test('resolve closes an incident once, with who and why in alert list and the au
   for (const id of ['abc', 'nowhere'])
     expect(await resolve(id, '--reason', 'again')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining(`no open incident ${id} to resolve`),
+      stderr: expect.stringContaining(`no incident ${id} is left to resolve`),
     })
 })
 

@@ -96,8 +96,7 @@ export const define: Define = () => ({
 })
 
 function assertOpen(wasOpen: boolean, id: string, action: string): void {
-  if (!wasOpen)
-    throw wrongUsage(`no open incident ${id} to ${action}: run platformctl alert list to see them.`)
+  if (!wasOpen) throw wrongUsage(`no incident ${id} is left to ${action}: run platformctl alert list.`)
 }
 
 type Silence = Readonly<Record<'duration' | 'reason' | 'by', string>>

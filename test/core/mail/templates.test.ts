@@ -81,6 +81,11 @@ test.each([
     /^mail\.md:13: there is no slot nmae; this template has name, link$/,
   ],
   [
+    'a slot, and none declared',
+    '---\nsubject: Hi {{name}}\n---\n\nHello\n',
+    /^mail\.md:2: there is no slot name; this template has none$/,
+  ],
+  [
     'a slot that is never used',
     TEMPLATE.replace('  link:', '  other: { type: text, sample: x }\n  link:'),
     /^mail\.md:6: the slot other is never used; write \{\{other\}\} where it belongs$/,

@@ -57,25 +57,29 @@ const HOSTILE: [string, string[], string][] = [
   [
     'an endless view in the place of the one that says its version',
     ['DROP TABLE meta', `CREATE VIEW meta AS ${ENDLESS} SELECT i AS name, i AS value FROM n`],
-    'the view meta',
+    'the view meta, which no platformctl made. Take a file that you trust, or correct that',
   ],
   [
     'a trigger that copies addresses',
     ['CREATE TRIGGER spy AFTER INSERT ON subscription BEGIN UPDATE meta SET value = new.address; END'],
-    'the trigger spy',
+    'the trigger spy, which no platformctl made',
   ],
   [
     'a trigger that undoes unsubscribing',
     [
       "CREATE TRIGGER undo AFTER UPDATE ON subscription BEGIN UPDATE subscription SET state = 'confirmed'; END",
     ],
-    'the trigger undo',
+    'the trigger undo, which no platformctl made',
   ],
-  ['a table of somebody else', ['CREATE TABLE bookmarks (url TEXT)'], 'the table bookmarks'],
+  [
+    'a table of somebody else',
+    ['CREATE TABLE bookmarks (url TEXT)'],
+    'the table bookmarks, which no platformctl made',
+  ],
   [
     'an index whose expression takes for ever',
     ['CREATE INDEX slow ON suppression (hex(zeroblob(100000000)))'],
-    'the index slow',
+    'the index slow, which no platformctl made',
   ],
   [
     'a table with another constraint',
@@ -83,21 +87,25 @@ const HOSTILE: [string, string[], string][] = [
       'DROP TABLE handled_hour',
       'CREATE TABLE handled_hour (hour TEXT PRIMARY KEY CHECK (length(hex(zeroblob(500000000))) > 0)) STRICT, WITHOUT ROWID',
     ],
-    'the table handled_hour',
+    'the table handled_hour, which no platformctl made',
   ],
   [
     'a virtual table',
     ['DROP TABLE handled_hour', 'CREATE VIRTUAL TABLE handled_hour USING fts5(hour)'],
-    'the table handled_hour',
+    'the table handled_hour, which no platformctl made',
   ],
-  ['a missing table', ['DROP TABLE handled_hour'], 'no table handled_hour'],
+  [
+    'a missing table',
+    ['DROP TABLE handled_hour'],
+    'no table handled_hour. Take a file that you trust, or correct that',
+  ],
 ]
 
 test.each(HOSTILE)('a backup with %s is not restored, and nothing of it is read', async (_, steps, what) => {
   const { change, restore, folder } = await backedUp()
   change(...steps)
   const before = await readdir(folder)
-  await expect(restore()).rejects.toThrow(`it has ${what}, which no platformctl made`)
+  await expect(restore()).rejects.toThrow(`it has ${what}`)
   expect((await readdir(folder)).sort()).toEqual(before.sort())
 })
 
@@ -107,7 +115,7 @@ test.each(HOSTILE)('a store with %s is not copied, and nothing of it is read', a
   const url = await (await postgresServer()).createDatabase()
   await expect(
     copyStore({ kind: 'sqlite', file: at('b.sqlite') }, { kind: 'postgres', url: secret(url) }),
-  ).rejects.toThrow(`b.sqlite was not copied: it has ${what}, which no platformctl made`)
+  ).rejects.toThrow(`b.sqlite was not copied: it has ${what}`)
 })
 
 test.each([
@@ -278,7 +286,7 @@ test('a store with a trigger of somebody else is not backed up, because it could
   database.close()
   const before = await readdir(folder)
   await expect(maintenance.backup(at('c.sqlite'), NOW)).rejects.toThrow(
-    /has the trigger spy, which platformctl did not make/,
+    /has the trigger spy, and a restore would refuse it: drop what platformctl did not make/,
   )
   expect((await readdir(folder)).sort()).toEqual(before.sort())
 })

@@ -210,7 +210,7 @@ function checkUsed({ file, slots }: TemplateSource, lines: readonly string[]): v
   for (const [index, line] of lines.entries())
     for (const [, inside = ''] of line.matchAll(SLOT)) {
       const name = inside.trim()
-      const unknown = `there is no slot ${name || '(empty)'}; this template has ${names.join(', ')}`
+      const unknown = `there is no slot ${name || '(empty)'}; this template has ${names.join(', ') || 'none'}`
       if (!Object.hasOwn(slots, name)) throw new TemplateError(file, index + 1, unknown)
       used.add(name)
     }

@@ -68,7 +68,7 @@ export function assertMadeHere(
     throw refusal`${file} was written by a newer platformctl (schema ${version}, this build knows ${SQLITE_STEPS.length}): use that version.`
   const foreign = foreignObject(database, holds)
   if (foreign !== undefined)
-    throw refusal`${file} was not ${done}: it has ${foreign}, which no platformctl made. Take a file that you trust, or drop that from a copy of it first.`
+    throw refusal`${file} was not ${done}: it has ${foreign}${foreign.startsWith('no ') ? '' : ', which no platformctl made'}. Take a file that you trust, or correct that in a copy of it first.`
 }
 
 /** At most more than any schema of ours has. */

@@ -156,7 +156,7 @@ async function backup(source: Source, file: string, now: number, recipients: rea
 function checkImage(copy: SqliteDatabase, holds: StoreContent, now: number) {
   const foreign = foreignObject(copy, holds)
   if (foreign !== undefined)
-    throw refusal`the store has ${foreign}, which platformctl did not make, and a restore would refuse it: drop it, or restore the schema.`
+    throw refusal`the store has ${foreign}, and a restore would refuse it: drop what platformctl did not make, or restore the schema.`
   const found = copy.pragma('integrity_check(1)', { simple: true })
   if (found !== 'ok')
     throw refusal`the store itself is damaged (${String(found)}): platformctl db verify says where.`
