@@ -271,14 +271,10 @@ function usageFault(message: string): string {
 }
 
 /** Compares codes, so that no command has to load a class. The message of our own error may be shown. */
-function isStoreUnavailable(error: unknown): error is Error {
-  return (
-    error instanceof Error &&
-    'code' in error &&
-    (error.code === 'store_unavailable' ||
-      (String(error.code).startsWith('SQLITE_') && storeFault(error) !== 'unknown'))
-  )
-}
+const isStoreUnavailable = (error: unknown): error is Error =>
+  error instanceof Error &&
+  (codeOf(error) === 'store_unavailable' ||
+    (codeOf(error).startsWith('SQLITE_') && storeFault(error) !== 'unknown'))
 
 /** Where it happened. What comes before the frames is left out, because an error's message can quote a value. */
 function framesOf(error: unknown): string[] {
