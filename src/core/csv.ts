@@ -64,6 +64,5 @@ function quotedCell(cell: string): string {
 
 /** The value of a cell, without what `csvLine` puts before one that a spreadsheet would run. */
 export function cellValue(cell: string): string {
-  const text = cell.startsWith("'") && ACTIVE.test(cell.slice(1)) ? cell.slice(1) : cell
-  return text.trim()
+  return (cell.startsWith("'") && ACTIVE.test(cell.slice(1)) ? cell.slice(1) : cell).trim()
 }

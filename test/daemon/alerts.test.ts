@@ -106,6 +106,24 @@ test('the id of an incident never begins with a hyphen, which alert ack would ta
   expect((await store.incidents.list(1)).map(({ id }) => id)).toEqual(['0_v7-_v7-_v7'])
 })
 
+test('a store that hangs is told once, and not for each probe that waits for it', async () => {
+  const { url, events } = await receiver()
+  const store = await (await openFile()).open()
+  const definition = { preset: 'learning', heartbeats: { backup: { every: '1d' } } } as const
+  const platform = resolvePlatform(definition, { folder: '/' })
+  const { round } = alertsOf(store, { ALERT_WEBHOOK_URL: url }, platform)
+  const late = { configuration: 'failing', 'heartbeat-backup': 'failing' } as const
+  for (let n = 0; n < 2; n += 1) await round(report('web', { store: 'failing', ...late }))
+  const told = () => events.map(({ type, data }) => `${type} ${data.cause} ${data.affected.join()}`)
+  expect(told()).toEqual(['incident.opened store configuration,heartbeat-backup'])
+  for (let n = 0; n < 4; n += 1) await round(report('web', { store: 'ok', ...late }))
+  expect(told().slice(1).toSorted()).toEqual([
+    'incident.closed store configuration,heartbeat-backup',
+    'incident.opened configuration ',
+    'incident.opened heartbeat-backup ',
+  ])
+})
+
 test('the incident of a probe that is no longer in the definition ends, unless another machine still sees it', async () => {
   const { url, events } = await receiver()
   const store = await (await openFile()).open()

@@ -8,6 +8,7 @@ import {
   heartbeatProbeName,
   heartbeatState,
 } from '../heartbeats.ts'
+import { within } from '../host.ts'
 import { holdsText } from '../mail/holds.ts'
 import { MailFault } from '../mail/outcome.ts'
 import { minute } from '../sentences.ts'
@@ -23,6 +24,7 @@ export function heartbeatProbe(definition: HeartbeatDefinition): ProbeDefinition
     service: WEB,
     label: label ?? `Heartbeat ${name}`,
     meaning: 'a job of yours did not run, or failed',
+    dependsOn: () => ['store'],
     open({ clock, heartbeat }) {
       let trouble: ProbeResult | undefined
       return async ({ deep }) => {
@@ -152,12 +154,13 @@ export const mailProbe: ProbeDefinition = {
         (error: unknown) => failing(reasonOf(error, signal)),
       )
     return unless(configured(settings, 'mail', live, settings.mail !== undefined), async () => {
-      // If the store cannot be read, its own probe says so.
-      const paused = holdsText(await mailHolds().catch(() => []))
+      // If the store cannot be read, or hangs, its own probe says so.
+      const paused = holdsText(await within(HOLDS_MS, mailHolds(), () => []).catch(() => []))
       return paused ?? (confirmationsExhausted() ? EXHAUSTED : undefined)
     })
   },
 }
+const HOLDS_MS = 500
 const EXHAUSTED = 'the confirmations that may be mailed in a day are used up'
 
 export const storeProbe: ProbeDefinition = {
@@ -178,6 +181,7 @@ const configurationProbe: ProbeDefinition = {
   service: WEB,
   applies: ({ store }) => store.address?.kind === 'postgres',
   meaning: 'what a visitor gets depends on the replica that answers',
+  dependsOn: () => ['store'],
   open:
     ({ isConfiguredApart = async () => false }) =>
     async ({ deep }) => {

@@ -30,8 +30,7 @@ const isSpf = (text: string) => /^v=spf1(?:\s|$)/i.test(text)
 
 /** Gives the first fault of a record and of those that it leads to; counts look-ups on the way. */
 async function follow(walk: Walk, record: string): Promise<string | undefined> {
-  const terms = record.trim().split(/\s+/).slice(1)
-  const read = terms.map(readTerm)
+  const read = record.trim().split(/\s+/).slice(1).map(readTerm)
   if (read.includes(undefined))
     return 'has an SPF record with a term that no receiver knows, which counts as an error'
   const all = read.findIndex((term) => term?.name === 'all')

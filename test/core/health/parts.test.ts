@@ -334,6 +334,11 @@ test('a heartbeat is late from the millisecond after its grace, and says since w
   expect(heartbeatProbe({ name: 'backup', everyMs: 1, graceMs: 1, label: 'Backup' }).label).toBe('Backup')
 })
 
+test('mail is well while the store hangs that says whether mail is paused', async () => {
+  const hangs = () => new Promise<never>(() => {})
+  expect(await look(mailProbe, { ...MAIL, mailHolds: hangs })).toMatchObject({ state: 'ok', checked: true })
+})
+
 test('a heartbeat that was late stays late while the store cannot be read', async () => {
   let found = async (): Promise<HeartbeatRecord> => record({ since: NOW - 9000 })
   const probe = heartbeatProbe({ name: 'backup', everyMs: 900, graceMs: 100 })

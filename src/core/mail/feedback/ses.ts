@@ -110,8 +110,7 @@ function recipientsOf(report: Readonly<Record<string, unknown>>): readonly Item[
       const kind = bounce.bounceType === 'Permanent' ? 'hard-bounce' : 'soft-bounce'
       return list(bounce.bouncedRecipients, 'bounce.bouncedRecipients').map((one) => {
         const { emailAddress: address, status, diagnosticCode } = optionalFields(one)
-        const code = enhancedCode(status, diagnosticCode)
-        return { kind, address, status: code, at: bounce.timestamp }
+        return { kind, address, status: enhancedCode(status, diagnosticCode), at: bounce.timestamp }
       })
     }
     case 'Complaint': {

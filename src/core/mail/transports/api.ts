@@ -151,8 +151,7 @@ export function openApi({
       onDate?.(url.hostname, Date.parse(answer.date ?? ''))
       const isRefused = (status === 401 || status === 403) && !form.knowsKey?.(answer)
       // A gateway answers 502 to 504 while the provider behind it is away.
-      const isAway = status >= 502 && status <= 504
-      if (isRefused || isAway) throw new MailFault(httpOutcome({ status }).reason)
+      if (isRefused || (status >= 502 && status <= 504)) throw new MailFault(httpOutcome({ status }).reason)
     },
     close: once(() => pool.close()),
   }
