@@ -232,7 +232,7 @@ function fromCsv(text: string): Entries {
           : { line, fault }
       }
     },
-    ignored: names.filter((name) => name !== '' && !Object.values<string>(COLUMNS).includes(name)),
+    ignored: names.filter((name, at) => name !== '' && ![...columns.values()].includes(at)),
     missing: head?.fault
       ? [{ line: 1, message: head.fault }]
       : missingOf((field) => columns.get(field) !== -1),

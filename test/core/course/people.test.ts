@@ -234,6 +234,14 @@ o@example.com,choir,2026-01-02,form,,,,,2026-11-31T09:00:00Z
   expect(reading('{}').faults).toEqual([{ line: 1, message: 'there is no list of enrolments' }])
 })
 
+test('a second column of the same name is reported as ignored', () => {
+  const { people, ignored } = reading(
+    `Address,name,${CONSENT},address\na@example.com,A,2026-01-02,form,b@example.com\n`,
+  )
+  expect(people.map(({ spelling }) => spelling)).toEqual(['a@example.com'])
+  expect(ignored).toEqual(['name', 'address'])
+})
+
 test('more lessons than the course has are refused, unless they are named or are mails about incidents', () => {
   const lines = [
     'a@example.com,daily,4,',
