@@ -1,7 +1,7 @@
 import { PlatformError } from '../errors.ts'
 import type { Timer } from '../host.ts'
 
-/** How long a finished send waits for others to share its commit: longer where commits take longer. */
+/** How long a finished send waits to share a commit: longer where commits take longer, twice that where no line waits. */
 const SHORTEST_MS = 3
 const LONGEST_MS = 12
 const COMMITS_LONG = 6
@@ -32,6 +32,7 @@ export function createMarker<Job, Settlement extends { readonly claim: Job }>(
   let window = SHORTEST_MS
   let out = 0
   let held = 0
+  let hasHeld = false
   let isFailing = false
   const inFlight = new Map<Job, PromiseWithResolvers<void>>()
 
@@ -40,7 +41,8 @@ export function createMarker<Job, Settlement extends { readonly claim: Job }>(
     const mine = group
     waiting = mine
     // The group may have been committed already.
-    void timer.sleep(isFailing ? AGAIN_MS : window).then(() => (mine === group ? commit() : undefined))
+    const waitMs = isFailing ? AGAIN_MS : hasHeld ? window : 2 * window
+    void timer.sleep(waitMs).then(() => (mine === group ? commit() : undefined))
   }
   const commitIfReady = () => {
     const allAreHeld = held > 0 && held >= out && group.length > 0
@@ -84,6 +86,7 @@ export function createMarker<Job, Settlement extends { readonly claim: Job }>(
       return {
         /** For the transport, which may hold its next message until this one is durable. */
         async recorded(): Promise<void> {
+          hasHeld = true
           held += 1
           commitIfReady()
           await durable.promise.finally(() => {

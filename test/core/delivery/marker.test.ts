@@ -23,15 +23,15 @@ function markerOver(settle: () => Promise<void>, time = virtualTime(0), full?: n
   return { time, commits, marker, mark: marker.mark }
 }
 
-test('outcomes that are learnt within three milliseconds share a commit', async () => {
+test('outcomes that are learnt within six milliseconds share a commit', async () => {
   const { time, commits, mark } = markerOver(async () => {})
   const marks = [mark(OUTCOME, 90_000)]
-  for (const at of [2, 4]) time.after(at, () => marks.push(mark(OUTCOME, 90_000)))
-  await time.passUntil(10, () => false)
+  for (const at of [2, 7]) time.after(at, () => marks.push(mark(OUTCOME, 90_000)))
+  await time.passUntil(20, () => false)
   expect(await Promise.all(marks)).toHaveLength(3)
   expect(commits).toEqual([
-    { at: 3, size: 2 },
-    { at: 7, size: 1 },
+    { at: 6, size: 2 },
+    { at: 13, size: 1 },
   ])
 })
 
@@ -71,7 +71,7 @@ test('a group that is full waits too while the store cannot be written, and no l
   await during(time, mark(OUTCOME, 90_000))
   expect(commits.slice(2)).toEqual([
     { at: from, size: 2 },
-    { at: from + 3, size: 1 },
+    { at: from + 6, size: 1 },
   ])
 })
 
@@ -116,7 +116,7 @@ test('retries an unwritable store four times a second until the claim ends', asy
     Promise.reject(new PlatformError('store_unavailable', 'locked')),
   )
   await expect(during(time, mark(OUTCOME, 1003))).rejects.toThrow('locked')
-  expect(commits.map(({ at }) => at)).toEqual([3, 253, 503, 753])
+  expect(commits.map(({ at }) => at)).toEqual([6, 256, 506, 756])
   await expect(during(time, mark(OUTCOME, time.elapsed() + 501))).rejects.toThrow('locked')
   expect(commits).toHaveLength(6)
 })
@@ -132,17 +132,17 @@ test.each([
 })
 
 test.each([
-  [0, 3],
-  [1, 6],
-  [2, 12],
-  [3, 12],
+  [0, 6],
+  [1, 12],
+  [2, 24],
+  [3, 24],
 ])('after a commit that took %i ms, outcomes wait %i ms for others', async (tookMs, waitMs) => {
   const time = virtualTime(0)
   const { commits, mark } = markerOver(() => time.clock.sleep(tookMs), time)
   await during(time, mark(OUTCOME, 90_000))
   const marked = time.elapsed()
   await during(time, mark(OUTCOME, 90_000))
-  expect(commits.map(({ at }) => at)).toEqual([3, marked + waitMs])
+  expect(commits.map(({ at }) => at)).toEqual([6, marked + waitMs])
 })
 
 test('one outcome that every message in flight waits for is committed at once, and nothing is when there is none', async () => {
@@ -192,5 +192,5 @@ test('a message that waits does not make a store that cannot be written be asked
   })
   await expect(during(time, first)).rejects.toThrow('locked')
   await time.passUntil(5000, () => false)
-  expect(commits.map(({ at }) => at)).toEqual([3, 253, 503])
+  expect(commits.map(({ at }) => at)).toEqual([6, 256, 506])
 })
