@@ -56,8 +56,7 @@ export const define: Define = () =>
       try {
         if (dryRun) return await dueNow(source)
         const began = context.clock.monotonic()
-        const total = await drain(context, source, values)
-        return resultOf(total, values, context.clock.monotonic() - began)
+        return resultOf(await drain(context, source, values), values, context.clock.monotonic() - began)
       } finally {
         await source.close()
       }

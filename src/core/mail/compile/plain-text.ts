@@ -27,10 +27,10 @@ function block(token: Token, width: number): string | undefined {
       })
       return lines.join('\n')
     }
-    case 'blockquote': {
-      const quoted = blocks(token.tokens ?? [], width - 2).join('\n\n')
-      return quoted.replace(/^/gm, '> ')
-    }
+    case 'blockquote':
+      return blocks(token.tokens ?? [], width - 2)
+        .join('\n\n')
+        .replace(/^/gm, '> ')
     case 'table':
       return table(token as Tokens.Table, width)
     case 'code':
