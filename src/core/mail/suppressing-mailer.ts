@@ -29,14 +29,14 @@ export function createSuppressingMailer(
     list,
     isSignIn,
     clock,
-    onSent = async () => {},
+    onSent = () => undefined,
     onUrgent = async () => {},
   }: {
     /** Undefined while there is no store that could hold one. */
     readonly list: () => Promise<SuppressionList | undefined>
     readonly isSignIn: (template: string) => boolean
     readonly clock: Clock
-    readonly onSent?: (count: MailCount) => Promise<void>
+    readonly onSent?: (count: MailCount) => Promise<void> | undefined
     /** Called for each mail but lessons and status notices, because such mail does not wait for a slot. */
     readonly onUrgent?: () => Promise<void>
   },
@@ -86,7 +86,8 @@ export function createSuppressingMailer(
         // Lower case is enough to count by domain; parsing each lesson's address again would cost too much.
         const domain = countedDomain(mail.to.address.toLowerCase())
         const source = mailer.transport ?? 'own'
-        await onSent({ at: clock.now(), kind: 'sent', source, domain, count: 1 }).catch(() => {})
+        const written = onSent({ at: clock.now(), kind: 'sent', source, domain, count: 1 })
+        if (written) await written.catch(() => {})
       }
       // If the suppression cannot be written now, the next bounce writes it.
       if (outcome.kind === 'permanent' && outcome.hardBounce)

@@ -31,7 +31,7 @@ export function openMail(
   onDate: Network['onDate'],
 ) {
   const sendingStore = async () => (await store()).sending
-  const tally = createTally(sendingStore, clock)
+  const tally = createTally(async () => ((await isKept()) ? sendingStore() : undefined), clock)
   /** Undefined: messages go as fast as the transport carries them. */
   const pacer =
     mailRate === undefined ? undefined : createPacer({ perSecond: mailRate, store: sendingStore, timer })
@@ -60,7 +60,7 @@ export function openMail(
   // Where nothing is kept beyond the process, nothing is counted before something else has opened the store.
   const suppressing = createSuppressingMailer(opened, {
     list: async () => ((await isKept()) ? suppressionList() : undefined),
-    onSent: async (count) => ((await isKept()) ? tally.add(count) : undefined),
+    onSent: tally.add,
     onUrgent: async () => ((await isKept()) ? pacer?.passed() : undefined),
     isSignIn: (template) => streamOf(mails.definitions, template) === 'sign-in',
     clock,

@@ -1,5 +1,5 @@
 import type { Timer } from '../../host.ts'
-import type { MailCount, SendingStore } from './sending.ts'
+import { type MailCount, minuteOf, type SendingStore } from './sending.ts'
 
 /** Keeps all senders of one store to MAILER_RATE messages a second. */
 export type Pacer = ReturnType<typeof createPacer>
@@ -75,26 +75,28 @@ export function createPacer({
   }
 }
 
-const COUNTED_AT_ONCE = 10_000
 const COUNTED_FOR_MS = 1000
 
-/** Counts messages, and writes them when one is added a second later. A crash loses the last ones. */
+/** Counts messages, and writes them, if there is a store, when one is added a second later. A crash loses the last ones. */
 export function createTally(
-  store: () => Promise<Pick<SendingStore, 'count'>>,
+  store: () => Promise<Pick<SendingStore, 'count'> | undefined>,
   timer: Pick<Timer, 'monotonic'>,
 ) {
-  const counts: MailCount[] = []
+  const counts = new Map<string, MailCount>()
   let since = timer.monotonic()
   async function flush() {
-    const written = counts.splice(0)
+    const written = [...counts.values()]
+    counts.clear()
     since = timer.monotonic()
-    if (written.length > 0) await (await store()).count(written)
+    if (written.length > 0) await (await store())?.count(written)
   }
   return {
     flush,
-    async add(count: MailCount): Promise<void> {
-      counts.push(count)
-      if (counts.length >= COUNTED_AT_ONCE || timer.monotonic() - since >= COUNTED_FOR_MS) await flush()
+    /** Resolves once they are written; undefined: not now. */
+    add(one: MailCount): Promise<void> | undefined {
+      const key = `${minuteOf(one.at)} ${one.kind} ${one.source} ${one.domain}`
+      counts.set(key, { ...one, count: one.count + (counts.get(key)?.count ?? 0) })
+      return timer.monotonic() - since >= COUNTED_FOR_MS ? flush() : undefined
     },
   }
 }

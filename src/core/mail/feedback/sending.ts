@@ -78,12 +78,9 @@ export const dayNameOf = (at: number) => new Date(at).toISOString().slice(0, 10)
 export function sumCounts(counts: readonly MailCount[]) {
   const minutes = new Map<string, { minute: number; kind: BreakerKind; count: number }>()
   const days = new Map<string, MailDayCount>()
-  let minute = Number.NaN
-  let day = ''
   for (const one of counts) {
     const { at, kind, source, domain, count } = one
-    // Naming a day costs more than all the rest, and nearly always it is that of the last one.
-    if (minute !== minuteOf(at)) [minute, day] = [minuteOf(at), dayNameOf(at)]
+    const [minute, day] = [minuteOf(at), dayNameOf(at)]
     const judged = breakerKind(one)
     if (judged !== undefined) {
       const key = `${minute} ${judged}`

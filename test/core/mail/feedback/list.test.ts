@@ -271,7 +271,7 @@ test('the days of mail are all there, oldest first, summed over sources and reci
   expect(firstOfDays(1, NOW)).toBe(NOW)
 })
 
-test('a tally is written at ten thousand counts or after a second, and what could not be written is not written twice', async () => {
+test('a tally is written after a second, and what could not be written is not written twice', async () => {
   const written: number[] = []
   let now = 0
   let fails = false
@@ -279,32 +279,28 @@ test('a tally is written at ten thousand counts or after a second, and what coul
     async () => ({
       count: async (counts: readonly MailCount[]) => {
         if (fails) throw new Error('the store is away')
-        written.push(counts.length)
+        written.push(counts.reduce((sum, one) => sum + one.count, 0))
       },
     }),
     { monotonic: () => now },
   )
-  for (let n = 0; n < 9999; n += 1) await tally.add(count('sent'))
-  expect(written).toEqual([])
-  await tally.add(count('sent'))
-  expect(written).toEqual([10_000])
   now = 999
   await tally.add(count('sent'))
-  expect(written).toEqual([10_000])
+  expect(written).toEqual([])
   now = 1000
   await tally.add(count('sent'))
-  expect(written).toEqual([10_000, 2])
+  expect(written).toEqual([2])
   now = 1999
   await tally.add(count('sent'))
   await tally.flush()
   await tally.flush()
-  expect(written).toEqual([10_000, 2, 1])
+  expect(written).toEqual([2, 1])
   fails = true
   now = 9999
   await expect(tally.add(count('sent'))).rejects.toThrow('the store is away')
   fails = false
   await tally.flush()
-  expect(written).toEqual([10_000, 2, 1])
+  expect(written).toEqual([2, 1])
 })
 
 test('places are reserved for half a second together, wait for the first, and those not used go to the next', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { auditEntry, PROGRAM } from '../../../../src/core/audit.ts'
+import { MINUTE_MS } from '../../../../src/core/durations.ts'
 import { systemClock, systemRandom } from '../../../../src/core/host.ts'
 import { createPacer, createTally } from '../../../../src/core/mail/feedback/pacer.ts'
 import type { CountedKind, MailCount, SendingStore } from '../../../../src/core/mail/feedback/sending.ts'
@@ -210,15 +211,22 @@ test('lessons wait for their places, and a mail that somebody waits for takes on
   expect(now).toBe(800)
 })
 
-test('counts are written together, and all of them at the end', async () => {
-  const written: number[] = []
-  const tally = createTally(async () => ({ count: async (rows) => void written.push(rows.length) }), {
+test('counts are summed up by minute, kind, source and domain, and all are written at the end', async () => {
+  const written: MailCount[] = []
+  const tally = createTally(async () => ({ count: async (rows) => void written.push(...rows) }), {
     monotonic: () => 0,
   })
-  for (let n = 0; n < 25_000; n += 1) await tally.add(counts('sent', 1))
+  const gmail = { ...counts('sent', 1), domain: 'gmail.com' }
+  const different = [
+    gmail,
+    counts('complaint', 1),
+    { ...gmail, source: 'other' },
+    { ...gmail, at: NOW + MINUTE_MS },
+  ]
+  for (const one of different) for (let n = 0; n < 1000; n += 1) await tally.add(one)
   await tally.flush()
   await tally.flush()
-  expect(written).toEqual([10_000, 10_000, 5_000])
+  expect(written).toEqual(different.map((one) => ({ ...one, count: 1000 })))
 })
 
 test('a dispatch sends nothing while courses are paused, and stops soon when they are paused meanwhile', async () => {
