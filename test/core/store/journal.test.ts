@@ -126,6 +126,17 @@ test('a restore elsewhere needs the journal of the replaced store, and names the
   )
 })
 
+test('who left after the backup and undid it is in the course after a restore elsewhere', async () => {
+  const it = await store()
+  await it.backup('b.sqlite')
+  const ada = { id: 'ada', enrolment: 1 }
+  await it.opened.course.unsubscribe({ ...ada, now: NOW + 1 })
+  await it.opened.course.undoUnsubscribe({ ...ada, now: NOW + 2 })
+  await it.opened.close()
+  await it.restore('new/platform.sqlite', { journal: it.journal })
+  expect(await it.states('new/platform.sqlite')).toEqual(['confirmed', 'confirmed', 'confirmed'])
+})
+
 test('a line of a journal that this build cannot read is not left out without a word, and stays in the journal', async () => {
   const it = await store()
   await it.backup('b.sqlite')
@@ -353,6 +364,11 @@ test.each([
       onTestFinished(() => restored.close())
       const refused = { enrolled: false, reason: 'unsubscribed' }
       expect(await restored.course.enrol({ ...enrolment, id: 'again' })).toEqual(refused)
+      const consent = { at: NOW, how: 'form' }
+      const goes = { sent: 0, lastSentAt: undefined, progress: undefined, confirmedAt: now }
+      const start = { lessons: 7, dueAt: now }
+      const arrivals = [{ ...enrolment, id: 'again', consent, start, ...goes }]
+      expect(await restored.course.admit({ arrivals, now, dryRun: false })).toEqual(['unsubscribed'])
       if (now > NOW + 2) {
         // A confirmation is mailed at most once an hour.
         const later = { now: NOW + 2 * 3_600_000, tokenHash: 'again' }
