@@ -264,6 +264,18 @@ test('a lesson that a crash left in hand is due again once the program’s own c
   await lost
 })
 
+test('what was sent is counted once the platform is closed, however soon that is', async () => {
+  const file = path.join(await emptyFolder(), 'store.sqlite')
+  const mailer = testTransport(async () => ({ kind: 'sent', id: 'one' }))
+  const platform = openPlatform({ env: { STORE_URL: `sqlite:${file}` }, mailer })
+  await platform.courses.enrol({ email: 'ada@example.com' })
+  await platform.dispatch()
+  await platform.close()
+  const store = await openStore({ kind: 'sqlite', file })
+  onTestFinished(() => store.close())
+  expect(await store.sending.days(0)).toMatchObject([{ kind: 'sent', source: 'test', count: 1 }])
+})
+
 test('after it was closed a platform answers 503 instead of failing', async () => {
   const platform = openPlatform({
     env: { STORE_URL: `sqlite:${path.join(await emptyFolder(), 'store.sqlite')}` },
