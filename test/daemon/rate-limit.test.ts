@@ -43,6 +43,17 @@ test('wrong secrets are counted here even when a shared store counts the rest', 
   expect(store.commands.length).toBe(asked)
 })
 
+test('the agent, which does not read the address of the shared store, counts for itself', async () => {
+  const { store, env } = await shared()
+  const { platform } = open(env)
+  const ask = async (service: 'api' | 'agent') => {
+    await platform[service].fetch(new Request('http://any.example/api/configuration'))
+    return store.commands.length > 0
+  }
+  expect(await ask('agent')).toBe(false)
+  expect(await ask('api')).toBe(true)
+})
+
 test('deep health counts wrong tokens too; plain health never', async () => {
   const { ask } = open({ HEALTH_DEEP_TOKEN: 'a-health-token-of-thirty-two-bytes' })
   const headers = { Authorization: 'Bearer wrong' }
