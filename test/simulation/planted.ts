@@ -117,8 +117,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'parks everybody for a refusal of all that we send',
     file: 'delivery/run.ts',
-    find: "if (scope === 'one')",
-    replace: 'if (scope)',
+    find: "if (scope === 'one' ||",
+    replace: 'if (scope ||',
   },
   {
     name: 'ends nothing by a link of an earlier enrolment',
