@@ -111,29 +111,6 @@ test('a thousand requests at once ask each dependency twice at most', async () =
     expect(asked.filter((one) => one === name).length, name).toBe(2)
 })
 
-test('an open deep check answers nobody who asked after it had begun', async () => {
-  const { promise: held, resolve: release } = Promise.withResolvers<void>()
-  let asked = 0
-  const url = await serve(async (request, response) => {
-    asked += 1
-    if (asked > 1) request.socket.destroy()
-    else {
-      await held
-      response.end('{}')
-    }
-  })
-  const { ask } = await platform({
-    NEXT_PUBLIC_DATASTORE_URL: url,
-    NEXT_PUBLIC_DATASTORE_ANON_KEY: 'anon-key-of-the-data-store',
-  })
-  const before = ask('web', '?deep=1')
-  await expect.poll(() => asked).toBe(1)
-  const after = ask('web', '?deep=1')
-  release()
-  expect((await before).body.probes.datastore).toMatchObject({ state: 'ok' })
-  expect((await after).body.probes.datastore).toMatchObject({ state: 'failing' })
-})
-
 test('a thousand requests in one turn write and read the store twice at most', async () => {
   const store = await openStore({ kind: 'sqlite', file: path.join(await emptyFolder(), 'store.sqlite') })
   let pings = 0
