@@ -54,6 +54,7 @@ export function confirmations(sql: Sql) {
       write(function* () {
         const { identity, mailboxKey = identity, course, id, tokenHash, now, message } = asked
         const { mostADay = Number.MAX_SAFE_INTEGER, erased = false, withoutMail = false } = asked
+        const suppressed = (yield* mailboxes.suppressedOf([identity])).has(identity)
         // One at a time for a mailbox: two spellings at once would each find room for one more.
         yield* lock(SPACE.mailbox, mailboxKey)
         const created = joining.newSubscription(asked)
@@ -66,7 +67,6 @@ export function confirmations(sql: Sql) {
         const recent = yield* first<joining.RecentConfirmations & { ofAll: number }>(TEXTS.recent, window)
         const { count = 0, newestAt, ofAll = 0 } = recent ?? {}
         const exhausted = ofAll >= mostADay
-        const suppressed = (yield* mailboxes.find(identity))?.suppression !== undefined
         const isAllowed = !exhausted && !erased && !suppressed && !withoutMail
         const wanted = isAllowed && joining.wantsConfirmation(current, { count, newestAt }, now)
         const before = yield* first<Preferences>(TEXTS.asked, { id: current.id })
