@@ -177,6 +177,22 @@ test('a provider that lets nothing through for ten minutes refuses, whatever it 
   expect(await at(33)).toBe(false)
 })
 
+test('mails that cannot be composed are no refusal, however long nothing else is sent', async () => {
+  let now = 0
+  const clock = { ...systemClock, monotonic: () => now }
+  const transport = testTransport(async () => ({ kind: 'sent', id: '1' }))
+  const platform = openLearning({ env: {}, clock, mailer: transport })
+  onTestFinished(() => platform.close())
+  const { mailer, refused } = platform.mailService
+  const to = { name: undefined, address: 'ada@example.com' }
+  for (const about of ['1', '2', '3', '4']) {
+    const mail = { template: 'no-such-mail', slots: {}, to, about, date: new Date(0) }
+    expect((await mailer.send(mail)).kind).toBe('not_composed')
+    expect(refused()).toBeUndefined()
+    now += 20 * MINUTE_MS
+  }
+})
+
 test('where mail is not configured nothing refuses it', async () => {
   const platform = openLearning({ env: {} })
   onTestFinished(() => platform.close())

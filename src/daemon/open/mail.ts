@@ -83,21 +83,20 @@ export function openMail(
       sending += 1
       try {
         const outcome = await suppressing.send(message, signal, recorded)
-        if (isOutcome(outcome)) {
-          const { stream = streamOf(mails.definitions, message.template) } = message
-          counted(stream, outcome.kind === 'sent' || outcome.kind === 'unknown' ? outcome.kind : 'failed')
-        }
+        if (outcome.kind !== 'sent') failure = outcome.reason
+        if (!isOutcome(outcome)) return outcome
+        const { stream = streamOf(mails.definitions, message.template) } = message
+        counted(stream, outcome.kind === 'sent' || outcome.kind === 'unknown' ? outcome.kind : 'failed')
         if (outcome.kind === 'sent') {
           refused = false
           unreached.clear()
           busy = []
           return outcome
         }
-        failure = outcome.reason
         const { scope, isUnclear } = { scope: undefined, isUnclear: false, ...outcome }
         const isOurs = scope === 'sender' && !isUnclear
         const isOfAddress = outcome.kind === 'permanent' && outcome.hardBounce
-        const isOfMessage = isOutcome(outcome) && !isOurs && scope !== 'connection'
+        const isOfMessage = !isOurs && scope !== 'connection'
         if (isOfMessage && !isOfAddress && unreached.size < UNREACHED) unreached.add(message.to.address)
         const now = clock.monotonic()
         if (!isOfMessage) busy = [...busy, now].slice(0, UNREACHED)
