@@ -395,6 +395,7 @@ test('an announcement in two languages is read in the reader’s', async () => {
 test.each([
   [['Slow', '--translation', 'Langsam'], 'A language tag, = and the text'],
   [['Slow', '--translation', 'de= '], 'Say something'],
+  [['Slow', '--translation', 'de=Eins', '--translation', 'DE=Zwei'], 'once for a language'],
   [['  '], '<text> is empty'],
   [['x'.repeat(501)], 'at most 500 characters'],
   [['Slow', '--for', 'soon'], 'A duration such as 30m, 2h or 1d'],

@@ -150,9 +150,9 @@ export const define: Define = () =>
 /** Adds `de=Die Suche ist langsam` to the texts given before it. */
 function translation(given: string, before: Readonly<Record<string, string>> = {}) {
   const [, tag = '', said = ''] = /^([^=]*)=(.*)$/s.exec(given) ?? []
-  if (!isLanguage(tag))
+  if (!isLanguage(tag) || Object.hasOwn(before, tag.toLowerCase()))
     throw new InvalidArgumentError(
-      'A language tag, = and the text are needed, such as "de=Die Suche ist langsam".',
+      'A language tag, = and the text are needed, once for a language, such as "de=Die Suche ist langsam".',
     )
   return { ...before, [tag.toLowerCase()]: text(LONGEST_TEXT, sayUpTo(LONGEST_TEXT), { lines: true })(said) }
 }
