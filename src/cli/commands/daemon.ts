@@ -31,9 +31,6 @@ import { findingText } from '../output/findings-text.ts'
 
 const REPORT_MS = 1000
 
-/** Writing the compile cache takes some milliseconds, so not while the first requests arrive. */
-const CACHE_AFTER_MS = 2000
-
 const toAnHour = seconds(0, 3600)
 
 const INPUTS = {
@@ -64,7 +61,7 @@ export const define: Define = ({ platform }) => {
     description:
       'Run the services, the store and the schedule in one process. The environment is validated before anything listens; logs are JSON lines on standard output, one of which says where each service listens.',
     notes:
-      'On a terminal the log is written for people, elsewhere as JSON lines. LOG_LEVEL sets how much is logged. SIGHUP reloads nothing: it is logged and ignored, and on a terminal that closes it stops the daemon as SIGTERM does. SIGTERM and Ctrl-C shut down gracefully; a second one stops at once. Under systemd with Type=notify the daemon reports ready, stopping and the watchdog.',
+      'On a terminal the log is written for people, elsewhere as JSON lines. LOG_LEVEL sets how much is logged. SIGHUP (which reloads nothing), SIGUSR1 and SIGUSR2 are logged and ignored; SIGHUP of a closing terminal stops as SIGTERM does. SIGTERM and Ctrl-C shut down gracefully; a second one stops at once. Under systemd with Type=notify the daemon reports ready, stopping and the watchdog.',
     exits:
       '0 stopped cleanly, 1 half-configured environment or a fault at run time, 2 port taken, store not writable, STORE_URL or the key of a webhook malformed, or the file of a secret unusable, 3 STORE_URL unreachable or refused, 70 the disk did not confirm a write. A supervisor should restart the daemon after 3 and 70.',
     examples: [
@@ -129,17 +126,19 @@ async function runDaemon(context: Context, options: Options): Promise<ExitCode> 
       secretFiles: loaded.secretFiles,
       isFromFile: (name) => loaded.origin(name) !== undefined,
     }).catch((error: unknown) => explain(error, context, services, loaded))
-    // Without a listener, Node exits at once. Off a terminal, SIGHUP asks for a reload, which does not exist here: a
-    // clean exit would look like success to a supervisor, which would then not restart the daemon.
-    if (process.listenerCount('SIGHUP') === 0)
-      process.on('SIGHUP', () => {
-        if (context.stdout.isTTY) return process.kill(process.pid, 'SIGTERM')
-        const why = 'SIGHUP changes nothing: settings are read at the start, so restart the daemon'
-        return log.warn('sighup_ignored', why)
-      })
+    // Without a listener, Node exits at once, and at SIGUSR1 it opens a debugger for every user of the machine. Off a
+    // terminal, SIGHUP asks for a reload, which does not exist here: a clean exit would look like success to a supervisor.
+    for (const signal of ['SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const)
+      if (process.listenerCount(signal) === 0)
+        process.on(signal, () => {
+          if (signal === 'SIGHUP' && context.stdout.isTTY) return process.kill(process.pid, 'SIGTERM')
+          const why = `${signal} changes nothing: settings are read at the start, so restart the daemon`
+          return log.warn(`${signal.toLowerCase()}_ignored`, why)
+        })
     const memory = releaseWhenIdle()
-    // Node writes the compile cache at a clean exit only: after a crash, the next start would compile everything again.
-    setTimeout(() => flushCompileCache?.(), CACHE_AFTER_MS).unref()
+    // Node writes the compile cache at a clean exit only: after a crash, the next start would compile everything again. It
+    // takes some milliseconds, so not while the first requests arrive.
+    setTimeout(() => flushCompileCache?.(), 2000).unref()
     const { notifySystemd } = await import('../../daemon/systemd.ts')
     const systemd = notifySystemd({ env: context.env, log })
     systemd.ready(Object.values(daemon.urls).join(', '))
@@ -247,16 +246,14 @@ export async function logOutput({ stdout, colour }: Context): Promise<(lines: st
   return (lines) => void stdout.write(ours(pretty(inertJson(lines))))
 }
 
-const LOOK_EVERY_MS = 5000
 /** Share of the time in which the event loop had work: above it, requests would wait for the collector. */
 const BUSY = 0.02
-const AGAIN_MS = 5 * MINUTE_MS
 
 /** As V8 gives it to programs that were started with `--expose-gc`. */
 type Collect = (options: { readonly type: 'major'; readonly flavor: 'last-resort' }) => void
 
 /** Gives memory that is not in use back to the system, after the start and now and then, while the process is idle. */
-export function releaseWhenIdle({ everyMs = LOOK_EVERY_MS } = {}): { stop(): void } {
+export function releaseWhenIdle({ everyMs = 5000 } = {}): { stop(): void } {
   let before = performance.eventLoopUtilization()
   let nextAt = 0
   const timer = setInterval(() => {
@@ -264,7 +261,7 @@ export function releaseWhenIdle({ everyMs = LOOK_EVERY_MS } = {}): { stop(): voi
     const { utilization } = performance.eventLoopUtilization(now, before)
     before = now
     if (utilization > BUSY || performance.now() < nextAt) return
-    nextAt = performance.now() + AGAIN_MS
+    nextAt = performance.now() + 5 * MINUTE_MS
     release()
   }, everyMs).unref()
   return { stop: () => clearInterval(timer) }
