@@ -13,16 +13,14 @@ import { reportFault, runProgram } from './program.ts'
 
 const IP = /^[\da-f.:]{2,45}$/i
 
-/** The person at this terminal for the audit log: the user, who sudo was called by, the machine, and where SSH came from. */
+/** The person at this terminal for the audit log: the user (in a container maybe only an id), who sudo was called by, the machine, and where SSH came from. */
 export function currentOperator(env: Environment): Operator {
-  const user = userName().replace(/^nobody$/, 'the user nobody')
+  const known = attempt(() => userInfo().username) ?? `uid ${process.getuid?.() ?? 'unknown'}`
+  const user = known.replace(/^nobody$/, 'the user nobody')
   const behind = env.SUDO_USER && env.SUDO_USER !== user ? ` (sudo by ${env.SUDO_USER})` : ''
   const from = env.SSH_CONNECTION?.split(' ')[0] ?? ''
   return { name: `${user}${behind}`, place: `${hostname()}${IP.test(from) ? ` (ssh from ${from})` : ''}` }
 }
-
-/** The user's name, or the id: a container may run under an id without a user. */
-const userName = () => attempt(() => userInfo().username) ?? `uid ${process.getuid?.() ?? 'unknown'}`
 
 const REPORT_MS = 1000
 
@@ -40,6 +38,9 @@ const FORWARDED = ['SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const
 
 /** The standard streams that were used: opening one loads sockets or files, which a command that is quiet there need not pay for. */
 const streams = new Set<NodeJS.WriteStream>()
+/** Who serves others goes on when the log cannot be written. */
+let serves = false
+let isOutputLost = false
 
 function opened(name: 'stdout' | 'stderr', interrupt: AbortController): NodeJS.WriteStream {
   const stream = process[name]
@@ -48,11 +49,12 @@ function opened(name: 'stdout' | 'stderr', interrupt: AbortController): NodeJS.W
     // A reader that went away (`| head`) is no fault of ours, nor a reason to report a check that failed as passed. A
     // command without an end stops as it does on Ctrl-C.
     if (code === 'EPIPE') return interrupt.abort(new Error('the reader of the output is gone'))
-    if (name === 'stdout')
-      process.stderr.write(
+    if (name === 'stdout' && !isOutputLost)
+      opened('stderr', interrupt).write(
         `platformctl: cannot write the output (${code}): ${code === 'ENOSPC' ? 'free some space, or ' : ''}write it elsewhere.\n`,
       )
-    process.exit(EXIT.internal)
+    isOutputLost = true
+    if (!serves) process.exit(EXIT.internal)
   })
   streams.add(stream)
   return stream
@@ -72,6 +74,7 @@ export async function start(): Promise<void> {
   const end = words.rest.indexOf('--')
   const argv = end === -1 ? words.rest : words.rest.slice(0, end)
   const others = words.rest.slice(argv.length)
+  serves = /^(?:daemon|witness)$/.test(argv.find((word) => !word.startsWith('-')) ?? '')
   const interrupt = new AbortController()
   let forward: ((signal: NodeJS.Signals) => void) | undefined
   const onSignal = (signal: NodeJS.Signals) => {

@@ -1,10 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import path from 'node:path'
 import Database from 'better-sqlite3'
+import { execa } from 'execa'
 import { expect, onTestFinished, test } from 'vitest'
 import { openStore } from '../../src/core/store/open.ts'
-import { platformctl, startDaemon } from '../support/cli.ts'
+import { bare, bin, platformctl, startDaemon } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
 
 async function daemon(args: string[] = [], env: Record<string, string> = {}) {
@@ -85,13 +86,42 @@ test('a request in flight is answered before the process ends, and no new one is
   expect(half.received()).toMatch(/\r\nConnection: close\r\n/i)
 })
 
-test('SIGHUP is logged and ends nothing', async () => {
-  const it = await daemon()
-  process.kill(it.pid, 'SIGHUP')
-  await expect.poll(() => it.lines.some(({ event }) => event === 'sighup_ignored')).toBe(true)
-  expect((await fetch(`${it.urls.web}/api/health`)).status).toBe(200)
-  expect(await it.stop()).toBe(0)
-})
+// Node's own answers are the end, a debugger that every user of the machine can reach, and the end.
+test.each(['SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const)(
+  '%s is logged, and ends and opens nothing',
+  async (signal) => {
+    const it = await daemon()
+    process.kill(it.pid, signal)
+    const event = `${signal.toLowerCase()}_ignored`
+    await expect.poll(() => it.lines.some((line) => line.event === event)).toBe(true)
+    expect((await fetch(`${it.urls.web}/api/health`)).status).toBe(200)
+    expect(await it.stop()).toBe(0)
+  },
+)
+
+test.runIf(existsSync('/dev/full'))(
+  'a log that cannot be written ends no daemon, which says so once',
+  async () => {
+    const cwd = await emptyFolder()
+    const script = 'exec "$1" -- "$2" daemon --web-port 0 --api-port 0 --agent-port 0 --grace 0 > /dev/full'
+    const child = execa('sh', ['-c', script, 'sh', process.execPath, bin], {
+      cwd,
+      reject: false,
+      env: bare({}, cwd),
+      extendEnv: false,
+    })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const record = () => JSON.parse(readFileSync(path.join(cwd, '.platformctl/daemon.json'), 'utf8'))
+    await expect.poll(record, { timeout: 20_000 }).toMatchObject({ pid: child.pid })
+    for (let count = 0; count < 3; count += 1)
+      expect((await fetch(`${record().urls.web}/nowhere`)).status).toBe(404)
+    child.kill('SIGTERM')
+    expect(await child).toMatchObject({
+      exitCode: 0,
+      stderr: 'platformctl: cannot write the output (ENOSPC): free some space, or write it elsewhere.',
+    })
+  },
+)
 
 test('a request that never finishes does not keep the process past its deadline', async () => {
   const it = await daemon(['--deadline', '0.5'])
