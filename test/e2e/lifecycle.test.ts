@@ -99,6 +99,21 @@ test.each(['SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const)(
   },
 )
 
+test.each(['SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const)('a witness logs %s and goes on', async (signal) => {
+  const cwd = await emptyFolder()
+  const env = { ...bare({}, cwd), WITNESS_SECRET: 'a-secret-of-24-characters-or-more' }
+  const args = ['--', bin, 'witness', '--platform', 'http://127.0.0.1:1', '--port', '0']
+  const child = execa(process.execPath, args, { cwd, env, extendEnv: false, reject: false })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let log = ''
+  child.stdout.on('data', (text: Buffer) => (log += text.toString()))
+  await expect.poll(() => log, { timeout: 20_000 }).toContain('"listening"')
+  child.kill(signal)
+  await expect.poll(() => log).toContain(`"${signal.toLowerCase()}_ignored"`)
+  child.kill('SIGTERM')
+  expect((await child).exitCode).toBe(0)
+})
+
 test.runIf(existsSync('/dev/full'))(
   'a log that cannot be written ends no daemon, which says so once',
   async () => {

@@ -126,15 +126,6 @@ async function runDaemon(context: Context, options: Options): Promise<ExitCode> 
       secretFiles: loaded.secretFiles,
       isFromFile: (name) => loaded.origin(name) !== undefined,
     }).catch((error: unknown) => explain(error, context, services, loaded))
-    // Without a listener, Node exits at once, and at SIGUSR1 it opens a debugger for every user of the machine. Off a
-    // terminal, SIGHUP asks for a reload, which does not exist here: a clean exit would look like success to a supervisor.
-    for (const signal of ['SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const)
-      if (process.listenerCount(signal) === 0)
-        process.on(signal, () => {
-          if (signal === 'SIGHUP' && context.stdout.isTTY) return process.kill(process.pid, 'SIGTERM')
-          const why = `${signal} changes nothing: settings are read at the start, so restart the daemon`
-          return log.warn(`${signal.toLowerCase()}_ignored`, why)
-        })
     const memory = releaseWhenIdle()
     // Node writes the compile cache at a clean exit only: after a crash, the next start would compile everything again. It
     // takes some milliseconds, so not while the first requests arrive.
@@ -232,9 +223,19 @@ async function explain(
   throw error
 }
 
+/** The log of a program that serves until SIGTERM. Other signals, as for a reload, are logged: to end would look like success. */
 export async function openLog(context: Context, { site: { logLevel, buildStamp } }: Settings) {
   const { createLog } = await import('../../daemon/log.ts')
-  return createLog({ write: await logOutput(context), level: logLevel, build: buildStamp })
+  const log = createLog({ write: await logOutput(context), level: logLevel, build: buildStamp })
+  // Without a listener, Node exits at once, and at SIGUSR1 it opens a debugger for every user of the machine.
+  for (const signal of ['SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const)
+    if (process.listenerCount(signal) === 0)
+      process.on(signal, () => {
+        if (signal === 'SIGHUP' && context.stdout.isTTY) return process.kill(process.pid, 'SIGTERM')
+        const why = `${signal} changes nothing: settings are read at the start, so restart instead`
+        return log.warn(`${signal.toLowerCase()}_ignored`, why)
+      })
+  return log
 }
 
 /** Where log lines go: as they are, or written for people when standard output is a terminal. */
