@@ -168,7 +168,11 @@ test('a database lost while a message is in flight only delays its record', asyn
   const gone = Promise.withResolvers<void>()
   sink.hold = async () => {
     await asAdmin(`ALTER DATABASE ${database} ALLOW_CONNECTIONS false`)
-    await asAdmin(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`)
+    await asAdmin(
+      `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '${database}'`,
+    )
+    // Its answer shows that the daemon has looked at its connections since: what follows uses none that is lost.
+    await fetch(`${daemon.urls.web}/api/health`)
     gone.resolve()
   }
   const dispatched = dispatch(daemon)
