@@ -106,7 +106,7 @@ test('the id of an incident never begins with a hyphen, which alert ack would ta
   expect((await store.incidents.list(1)).map(({ id }) => id)).toEqual(['0_v7-_v7-_v7'])
 })
 
-test('a store that hangs is told once, and not for each probe that waits for it', async () => {
+test('a store that hangs raises one alert, and none for each probe that waits for it', async () => {
   const { url, events } = await receiver()
   const store = await (await openFile()).open()
   const definition = { preset: 'learning', heartbeats: { backup: { every: '1d' } } } as const

@@ -31,6 +31,9 @@ import { findingText } from '../output/findings-text.ts'
 
 const REPORT_MS = 1000
 
+/** Writing the compile cache takes some milliseconds, so not while the first requests arrive. */
+const CACHE_AFTER_MS = 2000
+
 const toAnHour = seconds(0, 3600)
 
 const INPUTS = {
@@ -127,9 +130,8 @@ async function runDaemon(context: Context, options: Options): Promise<ExitCode> 
       isFromFile: (name) => loaded.origin(name) !== undefined,
     }).catch((error: unknown) => explain(error, context, services, loaded))
     const memory = releaseWhenIdle()
-    // Node writes the compile cache at a clean exit only: after a crash, the next start would compile everything again. It
-    // takes some milliseconds, so not while the first requests arrive.
-    setTimeout(() => flushCompileCache?.(), 2000).unref()
+    // Node writes the compile cache at a clean exit only: after a crash, the next start would compile everything again.
+    setTimeout(() => flushCompileCache?.(), CACHE_AFTER_MS).unref()
     const { notifySystemd } = await import('../../daemon/systemd.ts')
     const systemd = notifySystemd({ env: context.env, log })
     systemd.ready(Object.values(daemon.urls).join(', '))
@@ -247,14 +249,16 @@ export async function logOutput({ stdout, colour }: Context): Promise<(lines: st
   return (lines) => void stdout.write(ours(pretty(inertJson(lines))))
 }
 
+const LOOK_EVERY_MS = 5000
 /** Share of the time in which the event loop had work: above it, requests would wait for the collector. */
 const BUSY = 0.02
+const AGAIN_MS = 5 * MINUTE_MS
 
 /** As V8 gives it to programs that were started with `--expose-gc`. */
 type Collect = (options: { readonly type: 'major'; readonly flavor: 'last-resort' }) => void
 
 /** Gives memory that is not in use back to the system, after the start and now and then, while the process is idle. */
-export function releaseWhenIdle({ everyMs = 5000 } = {}): { stop(): void } {
+export function releaseWhenIdle({ everyMs = LOOK_EVERY_MS } = {}): { stop(): void } {
   let before = performance.eventLoopUtilization()
   let nextAt = 0
   const timer = setInterval(() => {
@@ -262,7 +266,7 @@ export function releaseWhenIdle({ everyMs = 5000 } = {}): { stop(): void } {
     const { utilization } = performance.eventLoopUtilization(now, before)
     before = now
     if (utilization > BUSY || performance.now() < nextAt) return
-    nextAt = performance.now() + 5 * MINUTE_MS
+    nextAt = performance.now() + AGAIN_MS
     release()
   }, everyMs).unref()
   return { stop: () => clearInterval(timer) }

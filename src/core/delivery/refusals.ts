@@ -10,7 +10,7 @@ export const isRefusal = (delivery: Delivery): delivery is Refusal =>
 /** This many equal refusals in a row, with no message accepted between them, are about us. */
 const MOST_IN_A_ROW = 5
 
-/** Scope of a refusal: one message, or everything that we send. */
+/** Scope of a refusal: one message, everything that we send, or perhaps either (400, 422, 5.7.x). */
 type Scope = 'one' | 'all' | 'unclear'
 
 /** Assumed if nothing more is learned: the transport's own answer is believed. */
