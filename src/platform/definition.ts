@@ -98,7 +98,7 @@ export interface TemplateInput {
 /** Makes a mail out of the inputs of a request. It never takes a recipient or an address from them. */
 export type Resolve<Slots> = (
   inputs: Readonly<Record<string, string>>,
-  context: Pick<MailContext, 'asker' | 'now' | 'absolute'>,
+  context: Pick<MailContext, 'asker' | 'now' | 'absolute' | 'value'>,
 ) => ResolvedMail<Slots> | undefined | Promise<ResolvedMail<Slots> | undefined>
 
 export const WEEKDAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const

@@ -144,8 +144,56 @@ test.each(['program', 'definition'])('a challenge of the %s decides who may subs
     202,
   )
   await expect.poll(() => messages.length).toBe(1)
-  expect(asked[0]).toEqual({ response: 'wrong', email: 'a@example.com', client: 'embedded' })
+  expect(asked[0]).toMatchObject({ response: 'wrong', email: 'a@example.com', client: 'embedded' })
 })
+
+test('the functions of a definition get the variables of its groups from the environment of the platform', async () => {
+  const kiln = {
+    unlocks: 'the kiln',
+    absent: 'no kiln',
+    variables: { CAPTCHA_SECRET: { kind: 'secret' }, KILN_MAIL: { kind: 'email' } },
+  } as const
+  const { post } = await accountPlatform({
+    env: { CAPTCHA_SECRET: 'captcha-secret-of-the-kiln', KILN_MAIL: 'mistyped' },
+    platform: {
+      groups: { kiln },
+      challenge: ({ response, value }) => response === value('CAPTCHA_SECRET'),
+      templates: {
+        welcome: {
+          by: 'person',
+          resolve: (_, { value }) =>
+            value('CAPTCHA_SECRET') && value('KILN_MAIL') === undefined
+              ? { to: 'a@example.com', slots: { startUrl: 'https://kiln.example/' }, about: 'kiln' }
+              : undefined,
+        },
+      },
+    },
+  })
+  const subscribe = async (challenge: string) =>
+    (await post('/api/email/subscribe', { email: 'a@example.com', challenge })).status
+  expect(await subscribe('captcha-secret-of-the-kiln')).toBe(202)
+  expect(await subscribe('guessed')).toBe(400)
+  const mailed = await post('/api/email', { template: 'welcome' }, await token())
+  expect(await bodyOf(mailed)).toMatchObject({ sent: true })
+})
+
+test.each([
+  ['throws', () => JSON.parse('<html>')],
+  ['rejects', () => Promise.reject(new TypeError('fetch failed'))],
+])(
+  'while a challenge %s, a subscriber is asked to come back in a minute, and the log says so',
+  async (_, challenge) => {
+    const logged: string[] = []
+    const note = (level: string) => (event: string) => logged.push(`${level} ${event}`)
+    const log = { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') }
+    const { post, messages } = await accountPlatform({ challenge, log })
+    const answer = await post('/api/email/subscribe', { email: 'a@example.com', challenge: 'right' })
+    expect([answer.status, answer.headers.get('Retry-After')]).toEqual([503, '60'])
+    expect(await bodyOf(answer)).toMatchObject({ code: 'unavailable' })
+    expect(logged).toContain('error challenge_fault')
+    expect(messages).toEqual([])
+  },
+)
 
 /** Spellings of one mailbox. */
 const SPELLINGS = [

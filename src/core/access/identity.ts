@@ -181,10 +181,11 @@ export function hasBasicPassword(request: Request, secret: SecretPair | undefine
 
 /**
  * The host's own check that a person subscribes (a captcha, a proof of work): false refuses the request. `response` is
- * what the form sent as `challenge`, `client` the key that rate limits count by.
+ * what the form sent as `challenge`, `client` the key that rate limits count by, `value` gives a variable.
  */
 export type Challenge = (asked: {
   readonly response: string | undefined
   readonly email: string
   readonly client: string
+  readonly value: Settings['value']
 }) => boolean | Promise<boolean>

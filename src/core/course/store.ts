@@ -109,9 +109,7 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement>, Keep
     readonly mail: boolean
     /** The platform has reached its daily limit, for every address alike. */
     readonly exhausted: boolean
-    /** The address is on the suppression list. */
     readonly suppressed?: boolean
-    /** What to mail. */
     readonly message?: QueuedMessage | undefined
   }>
   /** The result that `confirm` would give, without changing anything; `use`: it would confirm. */
@@ -137,7 +135,6 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement>, Keep
   admit(input: {
     readonly arrivals: readonly Arrival[]
     readonly now: number
-    /** Changes nothing. */
     readonly dryRun: boolean
     /** Written in the same transaction, if somebody is imported. */
     readonly audit?: AuditEntry | undefined

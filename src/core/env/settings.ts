@@ -87,7 +87,7 @@ export function readSettings({ contract, services }: Described, env: Environment
     broken: broken.map(({ rule }) => rule.id),
     /** Groups of which something that is required is not set. */
     lacking: new Set(broken.flatMap(({ rule }) => (rule.kind === 'required' ? [rule.group] : []))),
-    /** A usable value of the contract, for probes of the platform's own. A secret too: never print it. */
+    /** A usable value of the contract, for functions of a definition. A secret too: never print it. */
     value: (name: string) => usable.get(name)?.text,
     /** Addresses of the services by name, without a trailing slash; a service whose address is not set has none. */
     addresses: new Map(

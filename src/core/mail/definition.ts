@@ -1,4 +1,5 @@
 import type { Identity } from '../access/identity.ts'
+import type { Settings } from '../env/settings.ts'
 import type { CompiledMail, CompiledMails, MailBrand, Slot } from './template.ts'
 
 export type MailAnswer =
@@ -34,6 +35,7 @@ export interface MailContext<Asker extends Identity = Identity> {
   readonly now: number
   /** A path on the site as an absolute address; one that is absolute stays. Anything else ends the request unsent. */
   readonly absolute: (url: string) => string
+  readonly value: Settings['value']
   /** Mails the link of an unconfirmed subscription again; the course keeps its limits. */
   readonly confirmAgain: (email: string) => Promise<MailAnswer>
 }

@@ -61,9 +61,10 @@ export function openTransactionalMail(
     directory,
     held = async () => undefined,
     confirmAgain,
+    value,
     siteUrl,
     clock,
-  }: Pick<MailContext, 'directory' | 'confirmAgain'> & {
+  }: Pick<MailContext, 'directory' | 'confirmAgain' | 'value'> & {
     readonly mails: Pick<MailSet, 'definitions' | 'compiled'>
     readonly held?: Held
     readonly siteUrl: string
@@ -80,7 +81,7 @@ export function openTransactionalMail(
 
   async function resolve(asker: Identity, { template, inputs }: MailRequest): Promise<MailResolution> {
     const ask = definitionOf(template)?.ask
-    const context = { directory, now: clock.now(), absolute, confirmAgain }
+    const context = { directory, now: clock.now(), absolute, confirmAgain, value }
     if (ask?.by === 'person' && asker.kind === 'person') return ask.resolve(inputs, { ...context, asker })
     if (ask?.by === 'service' && asker.kind === 'service') return ask.resolve(inputs, { ...context, asker })
     return undefined

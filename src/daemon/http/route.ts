@@ -154,7 +154,6 @@ type Examples = Readonly<Record<string, unknown>>
 
 export const OPTIONAL = { optional: true } as const
 
-/** A JSON body of at most so many bytes. */
 export const jsonBody = <Value>(
   bytes: number,
   name: string,

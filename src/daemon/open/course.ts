@@ -142,6 +142,7 @@ export function openCoursePart(
         const answer = address.ok ? await (await course()).confirmAgain(address.identity) : undefined
         return answer === undefined || answer.kind === 'none' ? { kind: 'not_found' } : answer
       },
+      value: settings.value,
       siteUrl,
       clock,
     })

@@ -13,7 +13,6 @@ import type { OpenOptions } from '../embedding.ts'
 const IN_MEMORY = 'STORE_URL is not set: subscriptions are kept in memory and end with the process'
 /** The keys in use: those from the settings, or else those that the store keeps. */
 export interface Keys {
-  /** Signs unsubscribe links. */
   readonly linkKey: Secret
   /** Earlier keys: links signed before the secret was set, or with the previous secret, still work. */
   readonly oldLinkKeys: readonly Secret[]

@@ -1,7 +1,8 @@
 import * as z from 'zod'
+import type { Challenge } from '../../core/access/identity.ts'
 import { parseAddress } from '../../core/address.ts'
 import { isLanguage, isTimeZone, NOTICES } from '../../core/course/definition.ts'
-import { PlatformError } from '../../core/errors.ts'
+import { faultName, PlatformError } from '../../core/errors.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import { isOwnForm, parseWith, readJson } from '../http/body.ts'
 import { htmlResponse } from '../http/respond.ts'
@@ -75,11 +76,20 @@ export const route = ({ courses: defined }: ResolvedPlatform) => {
         202,
       ),
     ],
-    errors: ['challenge_failed', 'store_unavailable'],
-    handle: ({ course, challenge, status }) => {
+    errors: ['challenge_failed', 'unavailable', 'store_unavailable'],
+    handle: ({ course, challenge, status, settings: { value }, log }) => {
       // Incidents only if this process watches for them.
       const courses = status.recorded === 'none' ? ids : [...ids, NOTICES]
       const request = requestOf(courses)
+      const passes = async (asked: Omit<Parameters<Challenge>[0], 'value'>) => {
+        try {
+          return challenge === undefined || (await challenge({ ...asked, value }))
+        } catch (cause) {
+          log.error('challenge_fault', 'the challenge of this platform failed', { fault: faultName(cause) })
+          const message = 'The challenge cannot be checked now; try again in a minute.'
+          throw new PlatformError('unavailable', message, { cause, retryAfterSeconds: 60 })
+        }
+      }
       return async (c) => {
         if (courses.length === 0)
           throw new PlatformError('not_found', 'There is nothing to subscribe to here.')
@@ -91,7 +101,7 @@ export const route = ({ courses: defined }: ResolvedPlatform) => {
         }
         const asked = fields ? parseWith(request, fields) : await readJson(c, request, MOST_BYTES)
         const { email, challenge: response, ...wanted } = asked
-        if (challenge && !(await challenge({ response, email: email.spelling, client: c.client })))
+        if (!(await passes({ response, email: email.spelling, client: c.client })))
           throw new PlatformError('challenge_failed', 'The challenge of this form was not passed; try again.')
         const to = wanted.course ?? ids[0]
         if (to === undefined) throw new PlatformError('not_found', 'There is no course to subscribe to here.')

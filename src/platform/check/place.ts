@@ -43,7 +43,6 @@ export function suggestion(name: string, known: readonly string[]): string | und
   return near === undefined ? undefined : `Did you mean ${near}?`
 }
 
-/** `Use one of web, api.` */
 export function options(known: readonly string[]): string {
   if (known.length === 0) return 'There is none to name yet: define it first.'
   const shown = known.slice(0, 12)

@@ -7,7 +7,6 @@ interface Complex {
 }
 /** Amplitudes of |0⟩ and |1⟩. */
 export type StateVector = readonly [zero: Complex, one: Complex]
-/** Rows of a 2 × 2 matrix. */
 export type QuantumGate = readonly [row0: StateVector, row1: StateVector]
 
 const c = (re: number, im = 0): Complex => ({ re, im })

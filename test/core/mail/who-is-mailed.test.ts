@@ -263,6 +263,7 @@ async function transactional(
     },
     directory: store.directory,
     confirmAgain: async () => ({ kind: 'not_found' }),
+    value: () => undefined,
     siteUrl: 'https://www.example.com',
     clock: { ...systemClock, now: () => now },
   })

@@ -37,7 +37,6 @@ export const isTemplateFile = (name: string): boolean => !name.startsWith('.') &
 export const pathOf = ({ path: folder, shipped = false }: MailFolder): string =>
   shipped ? path.join(packageRoot(), folder) : folder
 
-/** One template's files as they are on disk. */
 export interface TemplateFiles {
   readonly definition: MailDefinition
   /** `welcome.md`, or `welcome.mjml` for a body in MJML. */

@@ -161,7 +161,6 @@ export function brokenTemplate(
   return lintFinding('template-broken', `The template does not compile: ${sentence}.`, place)
 }
 
-/** Checks one mail that compiles. */
 export function lintCompiled(input: {
   readonly files: TemplateFiles
   readonly compiled: CompiledMail

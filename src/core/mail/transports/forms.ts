@@ -23,7 +23,6 @@ type Headers = Readonly<Record<string, string>>
 
 /** How one provider's API is spoken. */
 export interface ApiForm {
-  /** The transport's kind. */
   readonly kind: string
   /** Whether the provider delivers a message once, however often it comes with the same key. */
   readonly honorsKey: boolean

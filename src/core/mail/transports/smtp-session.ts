@@ -19,7 +19,6 @@ export interface SmtpSession {
     signal: AbortSignal | undefined,
     recorded?: WaitUntilRecorded,
   ): Promise<SmtpFault | undefined>
-  /** Ends the connection politely. */
   quit(): void
 }
 

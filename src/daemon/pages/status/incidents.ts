@@ -130,7 +130,6 @@ function sinceWhen({ summary: { since, now }, labels: { messages } }: StatusView
     : messages.status.sinceRecord(moment(messages, since))
 }
 
-/** The body of the page of all incidents. */
 export function allIncidents(view: StatusView): string {
   const T = view.labels.messages.status
   const { incidents } = view.summary
