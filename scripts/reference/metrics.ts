@@ -16,7 +16,9 @@ export function metricsReference(): string {
 
 <!-- Made by \`npm run make\`. -->
 
-\`GET /metrics\` of each service, in the text format of Prometheus, answers 200 whatever is failing. Scrape each process once: the services of one process share their metrics, and services that run apart have their own. Metrics marked **Token** could reveal on a small platform what one person did, and so could the counts for \`/api/email\` and below. A scrape gets them only with the HEALTH_DEEP_TOKEN. If you set no token, it gets them from the machine itself, not through a proxy. No series names a host, an address or a person, and every label has a closed set of values, explained where it first appears.
+\`GET /metrics\` of each service answers in the text format of Prometheus, with 200 whatever is failing. The services of one process share their metrics, so scrape each process once.
+
+Metrics marked **Token**, and the request counts of \`/api/email\` and below, could reveal what one person did on a small platform. They need the HEALTH_DEEP_TOKEN; if none is set, only the machine itself gets them, not through a proxy. All other metrics, such as states, requests and memory, are public. To close them too, refuse the path in your proxy (nginx: \`location = /metrics { return 404; }\`), and scrape the port. No series names a host, an address or a person. Every label has a closed set of values, explained where it first appears.
 
 \`\`\`yaml
 scrape_configs:
