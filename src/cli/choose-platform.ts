@@ -59,22 +59,21 @@ export async function choosePlatform(words: ConfigWords, machine: Machine): Prom
 
 async function choose({ file, rest }: ConfigWords, machine: Machine): Promise<Choice> {
   const { cwd, env, say } = machine
-  if (file !== undefined) return { platform: await load(cwd, file) }
   const { envFiles, data } = placesIn(rest)
   const searched = [...new Set([cwd, ...envFiles.map((one) => path.dirname(path.resolve(cwd, one)))])]
-  for (const folder of searched) {
-    const name = findDefinition(folder)
-    if (name === undefined) continue
-    refuseForeignDefinition(folder, name)
-    return { platform: await load(cwd, folder === cwd ? name : path.join(folder, name)) }
-  }
   const folder = path.resolve(cwd, data ?? '.platformctl')
-  const isKnown = existsSync(recordFile(folder))
   const asksUrl = rest.some((word) => word === '--url' || word.startsWith('--url='))
   const isNamed = asksUrl || envFiles.length > 0 || data !== undefined || Boolean(env.STORE_URL?.trim())
   const pointers =
     isNamed || isAboutCommands(rest) || STARTING.includes(rest[0] ?? '') ? [] : pointerFolders(env)
-  if (!isKnown && !pointers.some(holdsFiles)) return { platform: learning, searched }
+  const mayRun = pointers.some(holdsFiles)
+  const own = file ?? definitionIn(searched, cwd)
+  if (own !== undefined) {
+    if (mayRun) (await import('./running-daemons.ts')).tellOfOthers(pointers, folder, say)
+    return { platform: await load(cwd, own) }
+  }
+  const isKnown = existsSync(recordFile(folder))
+  if (!isKnown && !mayRun) return { platform: learning, searched }
   const { definitionOfDaemon, findRunningDaemon } = await import('./running-daemons.ts')
   let unused: string | undefined
   const skip = (why: string) => {
@@ -88,6 +87,16 @@ async function choose({ file, rest }: ConfigWords, machine: Machine): Promise<Ch
     ...(daemon && { daemon }),
     ...(unused && { unused }),
   }
+}
+
+function definitionIn(folders: readonly string[], cwd: string): string | undefined {
+  for (const folder of folders) {
+    const name = findDefinition(folder)
+    if (name === undefined) continue
+    refuseForeignDefinition(folder, name)
+    return folder === cwd ? name : path.join(folder, name)
+  }
+  return undefined
 }
 
 const isAboutCommands = (words: readonly string[]) =>

@@ -15,7 +15,6 @@ export interface DeepOptions {
   /** For all checks together. */
   readonly timeoutMs: number
   readonly dkimSelectors: readonly string[]
-  /** Sends a test alert on each channel too. */
   readonly sendTest: boolean
   /** Where the store lies when STORE_URL is not set. */
   readonly data: string | undefined

@@ -53,7 +53,6 @@ export function findRunningDaemon(
   const { dataFolder, file } = pointer
   const record = readRecord(dataFolder)
   const { platform, envFiles = [], others: beside = [] } = record ?? {}
-  // Null for the default platform.
   const definition = platform?.definition ?? null
   const named = [...(definition === null ? [] : [definition]), ...envFiles]
   const foreign = foreignFile([file, recordFile(dataFolder), ...named])
@@ -71,6 +70,18 @@ export function findRunningDaemon(
   const found = { definition, envFiles: readable, dataFolder, urls }
   say(`acting on the daemon that runs here: ${nextStep('', found).trim()}`)
   return found
+}
+
+/** Says that a command uses neither the settings nor the data `folder` of the daemons that run here, and how to name them. */
+export function tellOfOthers(folders: readonly string[], folder: string, say: Say): void {
+  const others = [...new Set(folders.flatMap(pointersIn).map(({ dataFolder }) => dataFolder))]
+    .map((dataFolder) => ({ dataFolder, definition: null, envFiles: readRecord(dataFolder)?.envFiles ?? [] }))
+    .filter(({ dataFolder, envFiles }) => envFiles.length > 0 || dataFolder !== folder)
+    .map((places) => nextStep('', places).trim())
+  if (others.length > 0)
+    say(
+      `the settings are this shell’s alone, without an env file. A daemon runs here with others; to act on it, add ${others.join(', or ')}`,
+    )
 }
 
 /**

@@ -99,7 +99,6 @@ const refused = () =>
 /** A call sends up to 10,000 mails: it may take its time. */
 const DISPATCH_PATIENCE_MS = 15 * 60 * 1000
 
-/** One call of the dispatch endpoint; `url` has the request. */
 export async function callDispatch(context: Context, { url, secret }: Endpoint): Promise<DispatchResult> {
   const response = await post(context, { url, secret }, DISPATCH_PATIENCE_MS).catch((error: unknown) => {
     if (context.signal.aborted)

@@ -17,7 +17,6 @@ export interface HeartbeatRecord {
   readonly exitCode: number | undefined
 }
 
-/** A job's report: success or failure. */
 export interface Beat {
   readonly name: string
   readonly now: number

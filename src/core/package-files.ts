@@ -19,7 +19,6 @@ export async function readBytes(file: string): Promise<Uint8Array> {
   return embedded.read(file) ?? Promise.reject(Object.assign(new Error('no such file'), { code: 'ENOENT' }))
 }
 
-/** Reads a text file of the package by its path in it. */
 export async function readPackageFile(name: string): Promise<string> {
   return new TextDecoder().decode(await readBytes(path.join(packageRoot(), name)))
 }

@@ -240,6 +240,34 @@ test('without options a command acts on the one daemon that runs here, and says 
   expect(await readdir(at('state/platformctl/daemons'))).toEqual([])
 })
 
+test('in the folder of a definition, or with --config alone, a command says that a daemon runs here with other settings', async () => {
+  const { at, file, run, start } = await school()
+  const words = ['--env-file', at('srv/kiln.env'), '--data', at('data')]
+  const daemon = await start(words)
+  const said = `platformctl: the settings are this shell’s alone, without an env file. A daemon runs here with others; to act on it, add ${words.join(' ')}`
+  const lines = async (args: readonly string[], where: Parameters<typeof run>[1] = { cwd: at('srv') }) =>
+    (await run(args, where)).stderr.split('\n').filter((line) => line.includes('this shell’s alone'))
+  expect(await run(['preflight', '--strict'], { cwd: at('srv') })).toMatchObject({
+    exitCode: 0,
+    stderr: said,
+  })
+  expect(await lines(['course', 'status'])).toEqual([said])
+  expect(await lines(['env', 'list', '--config', file], {})).toEqual([said])
+  for (const named of [words.slice(0, 2), words.slice(2), ['--help'], ['--no-config']])
+    expect(await lines(['course', 'status', ...named])).toEqual([])
+  expect(await lines(['env', 'check', at('srv/kiln.env')])).toEqual([])
+  expect(await lines(['health', '--url', `web=${daemon.urls.web}`])).toEqual([])
+  expect(await lines(['preflight'], { cwd: at('srv'), more: { STORE_URL: 'sqlite:x' } })).toEqual([])
+  const second = await start(['--data', at('second')])
+  expect(await lines(['preflight'])).toEqual([`${said}, or --data ${at('second')}`])
+  await daemon.stop()
+  await second.stop()
+  expect(await lines(['preflight'])).toEqual([])
+  // Only what it was given in its own shell can be missing here, which no option would name.
+  await start([], at('srv'))
+  expect(await lines(['preflight'])).toEqual([])
+})
+
 test('of two daemons none is assumed, and one that crashed does not count', async () => {
   const { at, run, start } = await school()
   const first = await start(['--env-file', at('srv/kiln.env'), '--data', at('data')])

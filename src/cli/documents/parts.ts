@@ -12,7 +12,6 @@ export const time = z.iso.datetime().describe('ISO 8601, in UTC.')
 export const optional = <Form extends z.ZodType>(form: Form, about: string) => form.optional().describe(about)
 
 export const members = <Form extends z.ZodType, Name extends string>(form: Form, ...names: readonly Name[]) =>
-  // Each has the form.
   Object.fromEntries(names.map((name) => [name, form])) as Record<Name, Form>
 
 /** An object with `version: 1`, and nothing but the members that are named. */

@@ -111,5 +111,4 @@ export function mailLanguages(definitions: readonly MailDefinition[], platform: 
   }
 }
 
-/** A name of a translation is made of its language and that of the original. */
 const languageOf = (name: string, original: string) => name.slice(0, -translationName('', original).length)

@@ -45,7 +45,6 @@ export interface AnalyticsStore {
     readonly events: number
     readonly bytes: number | undefined
   }>
-  /** A real read. */
   ping(): Promise<void>
   close(): Promise<void>
 }

@@ -11,7 +11,6 @@ type Field = Readonly<Record<'option' | 'help' | 'meaning', string>> & {
  * condition of `ASKED_FOR` (`store/counts.ts`). All of that, and the types, come from here.
  */
 const FIELDS = {
-  /** How many lessons at most. */
   limit: {
     option: '--limit <n>',
     help: 'how many lessons one call sends at most (1 to 10000)',

@@ -10,7 +10,6 @@ import type { CourseHost } from './host.ts'
 import { unsubscribeUrl } from './links.ts'
 
 const NOTICE_MAIL = 'status-notice'
-/** The mail with the link that confirms an address for notices. */
 export const NOTICE_CONFIRMATION_MAIL = 'status-confirmation'
 
 /** A notice is news for this long. */

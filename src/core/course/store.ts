@@ -178,7 +178,6 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement>, Keep
   stalledSince(input: { readonly now: number; readonly before: number }): Promise<number | undefined>
   /** `lessons`: of the longest course. */
   counts(now: number, lessons?: number): Promise<CourseCounts>
-  /** Every enrolment of a person, by course. */
   findPerson(identity: string): Promise<readonly Subscription[]>
   /** The enrolment of a person in a course; without one, the oldest. */
   find(identity: string, course?: string): Promise<Subscription | undefined>
@@ -190,9 +189,7 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement>, Keep
   }): Promise<string | undefined>
   /** The lessons by name that people under way in a course were sent, and how many people. */
   sentNames(course: string): Promise<ReadonlyMap<string, number>>
-  /** A plan that enrolments began with. */
   pinnedPlan(input: { readonly course: string; readonly version: string }): Promise<string | undefined>
-  /** A text that a plan names. */
   lessonText(hash: string): Promise<LessonText | undefined>
   /** Deletes plans that nobody has followed for a day, but those in `keep`, and texts that no plan names. */
   prunePlans(input: { readonly keep: readonly string[]; readonly now: number }): Promise<void>

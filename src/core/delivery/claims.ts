@@ -90,7 +90,6 @@ export function createClaims<Claim extends object, Prepared extends Ready>(
       // The provider is slow: claim no more than it takes before the claims grow old.
       if (isUntried) batch = lines
     },
-    /** Something became due. */
     nudge() {
       isDry = false
     },

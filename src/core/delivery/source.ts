@@ -15,7 +15,6 @@ export interface Attempted<Claim, Prepared extends Ready = Ready> {
   readonly prepared: Prepared | undefined
 }
 
-/** Jobs that a run asks for. */
 export interface Asked {
   readonly now: number
   readonly limit: number

@@ -83,7 +83,6 @@ export function readSettings({ contract, services }: Described, env: Environment
 
   return {
     groups,
-    /** Ids of the broken rules. */
     broken: broken.map(({ rule }) => rule.id),
     /** Groups of which something that is required is not set. */
     lacking: new Set(broken.flatMap(({ rule }) => (rule.kind === 'required' ? [rule.group] : []))),

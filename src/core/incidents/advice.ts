@@ -5,7 +5,6 @@ interface Condition extends Advice {
   readonly dependsOn?: readonly string[]
 }
 
-/** The command to start with, and the runbook. */
 const start = (command: string, runbook: string) => ({ command: `platformctl ${command}`, runbook })
 
 const ALL = {
@@ -166,7 +165,6 @@ export function adviceFor(
   about: {
     readonly label: string
     readonly isService: boolean
-    /** The cause is a job that has to report in. */
     readonly isHeartbeat: boolean
     readonly absent: string
   },

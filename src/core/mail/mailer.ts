@@ -1,7 +1,6 @@
 import type { Mailbox } from '../address.ts'
 import type { CompiledMail } from './template.ts'
 
-/** A file that goes with a message. */
 export interface Attachment {
   /** File name, without a path. */
   readonly name: string
