@@ -107,8 +107,16 @@ export function rowReader(): (row: Readonly<Record<string, unknown>>) => Readonl
 export const camelCase = (column: string): string =>
   column.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 
-export const snakeCase = (name: string): string =>
-  name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+const columns = new Map<string, string>()
+
+/** The column of a name. Each is changed once: there are few, and a round of lessons asks for them a thousand times. */
+export function snakeCase(name: string): string {
+  const known = columns.get(name)
+  if (known !== undefined) return known
+  const column = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+  columns.set(name, column)
+  return column
+}
 
 /** A parameter as both stores keep it alike: undefined is null, and a list is JSON, whose rows have the names of columns. */
 export function boundValue(values: object, name: string): unknown {

@@ -79,7 +79,7 @@ function expectedObjects(database: SqliteDatabase, holds: StoreContent, found: r
   const reference = new Database(':memory:')
   try {
     if (holds === 'analytics') for (const table of analyticsTables(found)) createTables(reference, table)
-    else for (const step of SQLITE_STEPS.slice(0, schemaVersion(database))) reference.exec(step)
+    else reference.exec(SQLITE_STEPS.slice(0, schemaVersion(database)).join(';\n'))
     return objects(reference)
   } finally {
     reference.close()
