@@ -342,7 +342,11 @@ test.each<[what: string, text: string, sentence: RegExp, by?: typeof run]>([
     `throw new Error('${CANARY}')`,
     /^platformctl: platform\.config\.ts: Line 1: It throws Error while it loads/,
   ],
-  ['never ends', `export default (() => { while (true); })()`, /did not finish loading within 5 seconds/],
+  [
+    'never ends',
+    `export default Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)`,
+    /did not finish loading within 5 seconds/,
+  ],
   ['ends the process', `console.log('${CANARY}')\nprocess.exit(0)`, /ends the process while it loads/],
   ['exports nothing', `export const platform = {}`, /exports no definition/, run],
   [

@@ -136,8 +136,10 @@ test('random definitions with random environments agree with the oracle, and no 
       if (run % 25 === 0) {
         // A JSON Schema cannot see that a value is malformed.
         const wellFormed = raw.size === usable.size + (stage === '' ? 0 : 1)
-        const accepts = new Ajv2020({ strict: false }).compile(environmentSchema(contract))
-        if (wellFormed) expect(accepts(env)).toBe(errors.length === 0)
+        if (wellFormed) {
+          const accepts = new Ajv2020({ strict: false }).compile(environmentSchema(contract))
+          expect(accepts(env)).toBe(errors.length === 0)
+        }
         const outputs = [
           githubText(report.findings, undefined),
           sarifText(report.findings, '0.0.0', undefined),
@@ -150,7 +152,7 @@ test('random definitions with random environments agree with the oracle, and no 
       }
     }),
     // The gate asks for 10,000.
-    { numRuns: Number(process.env.ORACLE_RUNS ?? 300) },
+    { numRuns: Number(process.env.ORACLE_RUNS ?? 200) },
   )
 }, 600_000)
 

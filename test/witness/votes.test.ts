@@ -185,7 +185,7 @@ function faultsIn(it: Story): string[] {
 }
 
 /** HISTORIES=10000 for a thorough run. */
-const HISTORIES = Number(process.env.HISTORIES ?? 1000)
+const HISTORIES = Number(process.env.HISTORIES ?? 400)
 
 test('no history invents an outage, and each outage that lasts is announced once and closed once', {
   timeout: HISTORIES * 60,

@@ -90,7 +90,7 @@ test.each(['store.sqlite.zst', 'store.sqlite.gz', 'store.sqlite'])(
 )
 
 test('backups made while another process writes all hold every acknowledged row', async () => {
-  const { faults, rows } = await backupsUnderLoad(await emptyFolder(), 12)
+  const { faults, rows } = await backupsUnderLoad(await emptyFolder(), 6)
   expect(faults).toEqual([])
   expect(rows).toBeGreaterThan(0)
 }, 60_000)

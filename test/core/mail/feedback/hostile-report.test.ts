@@ -104,7 +104,7 @@ describe.each(Object.keys(PLACES))('%s of a hostile mail', (place) => {
   test('is read in a moment, whatever it is filled with', MEASURED, async () => {
     const costs: { pieces: readonly string[]; cost: number }[] = []
     for (const pieces of [...PIECES.map((piece) => [piece]), ...mixtures]) {
-      const mail = mailOf(place, pieces)(MB / 8)
+      const mail = mailOf(place, pieces)(MB / 16)
       const cost = await asyncTimeOf(() => readWhole(mail))
       expect(cost, JSON.stringify(pieces)).toBeLessThan(MOST_MS)
       costs.push({ pieces, cost })
