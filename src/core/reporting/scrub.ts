@@ -12,7 +12,7 @@ export type Scrub = ReturnType<typeof createScrub>
 
 /** Keys whose values are removed, besides personal data: what a request carried, and keys to anything. */
 const CARRIED =
-  /cookie|header|query|body|payload|params|search|fragment|credential|signature|dsn|(?:private|access|api|link)[._-]?key/i
+  /cookie|header|query|body|payload|params|search|fragment|credential|signature|dsn|^session$|(?:private|access|api|link)[._-]?key/i
 
 const TEXT_RULES: readonly (readonly [RegExp, string])[] = [
   // Credentials in an address, then everything after its path, which may hold tokens and what visitors share.
@@ -26,7 +26,7 @@ const TEXT_RULES: readonly (readonly [RegExp, string])[] = [
   [/\beyJ[\w-]+\.[\w-]+(?:\.[\w-]*)?/g, '[secret]'],
   [/\b(?:sk|pk|rk|whsec|ghp|gho|xox[abp]|AKIA)[_-]?[A-Za-z\d_-]{12,}/g, '[secret]'],
   [
-    /((?:key|token|secret|passw(?:or)?d|pwd|cookie|authorization)["']?\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s,;&]+)/gi,
+    /((?:key|token|secret|passw(?:or)?d|pwd|cookie|session|authorization)["']?\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s,;&]+)/gi,
     '$1[secret]',
   ],
   // Not `npm:@scope/name`, and not `/@name` in a path.
