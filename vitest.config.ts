@@ -1,17 +1,7 @@
-import { existsSync, statfsSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
-
-/**
- * Where temporary files go: into memory where there is ample room, because a store waits for the disk at every commit, and
- * a disk takes ten times as long to copy the hundreds of files of a PostgreSQL database.
- */
-const MEMORY = '/dev/shm'
-const room = existsSync(MEMORY) ? statfsSync(MEMORY) : undefined
-const TMPDIR = room && room.bavail * room.bsize > 8e9 ? MEMORY : tmpdir()
-// For this process too: it starts the PostgreSQL that tests share.
-process.env.TMPDIR = TMPDIR
+import { TMPDIR } from './test/support/tmpdir.ts'
 
 // Nothing may depend on a machine in UTC. In Nuuk, midnight UTC is the day before, and clocks change in the week that
 // most tests of courses take place in; Lord Howe is ahead by ten hours and a half, and by eleven in summer.

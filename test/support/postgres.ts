@@ -22,8 +22,11 @@ export interface PostgresServer extends PostgresDatabases {
 }
 
 /** A real PostgreSQL on loopback in a folder of its own; it ends with `stop`. */
-export async function startPostgres(options: readonly string[] = []): Promise<PostgresServer> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'platformctl-postgres-'))
+export async function startPostgres(
+  options: readonly string[] = [],
+  place = tmpdir(),
+): Promise<PostgresServer> {
+  const folder = await mkdtemp(path.join(place, 'platformctl-postgres-'))
   // PostgreSQL does not run as root: the user that it runs as must be able to enter.
   await chmod(folder, 0o755)
   const port = await freePort()

@@ -2,6 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { TestProject } from 'vitest/node'
 import { type PostgresServer, startPostgres } from './postgres.ts'
+import { TMPDIR } from './tmpdir.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -34,5 +35,5 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 async function start(): Promise<PostgresServer> {
   // Nothing here outlives the machine, several workers connect at once, and most databases live for a second.
   const unsafe = ['fsync=off', 'full_page_writes=off', 'autovacuum=off', 'max_wal_size=4GB']
-  return startPostgres(['max_connections=300', 'timezone=Australia/Lord_Howe', ...unsafe])
+  return startPostgres(['max_connections=300', 'timezone=Australia/Lord_Howe', ...unsafe], TMPDIR)
 }
