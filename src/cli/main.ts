@@ -54,7 +54,7 @@ function opened(name: 'stdout' | 'stderr', interrupt: AbortController): NodeJS.W
         `platformctl: cannot write the output (${code}): ${code === 'ENOSPC' ? 'free some space, or ' : ''}write it elsewhere.\n`,
       )
     isOutputLost = true
-    if (!serves) process.exit(EXIT.internal)
+    if (!serves) process.exit(EXIT.usage)
   })
   streams.add(stream)
   return stream

@@ -113,6 +113,7 @@ function ofVariable(contract: Contract, name: string): Explanation | undefined {
       ['read by', variable.services.join(', ')],
       ['malformed', variable.malformed === 'error' && 'an error'],
       ['secret', variable.secret ? `yes; ${fileNameOf(variable.name)} may name a file that holds it` : 'no'],
+      ['default', variable.default ?? false],
       ['example', variable.example !== '' && variable.example],
       ...rules.map(({ id, cause }) => ['rule', `${id}: ${cause}`] as const),
     ],

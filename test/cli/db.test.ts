@@ -236,6 +236,10 @@ test('a foreign file as store, a missing backup and the ending of another format
     code: 2,
     stderr: expect.stringMatching(/a backup is no \.tar file: end its name in \.sqlite\.zst, /),
   })
+  expect(await db('backup', '-')).toMatchObject({
+    code: 2,
+    stderr: 'platformctl: a backup is read back, so it cannot go to standard output: name a file.\n',
+  })
   for (const name of ['b.sqlite3', 'b.db', 'b.bak', 'b'])
     expect((await db('backup', name)).stdout).toMatch(/\nchecked, read back and compared\n$/)
   expect((await db('restore', 'b.bak', '--force')).code).toBe(0)

@@ -92,6 +92,8 @@ describe('with a definition', () => {
       expect(stdout).toMatch(/KILN_|kiln/)
       expect(stdout).not.toMatch(/HARDWARE|MODEL_A/)
     }
+    expect((await run(['env', 'explain', 'KILN_REGION'])).stdout).toMatch(/^default +eu$/m)
+    expect((await run(['env', 'explain', 'KILN_API_KEY'])).stdout).not.toContain('default')
   })
 
   test('it goes with an option before or after the command, and --no-config ignores it', async () => {

@@ -48,7 +48,7 @@ test.skipIf(!POSIX)(
       execa('sh', ['-c', script, 'sh', process.execPath, bin], { cwd: gone, env: { PATH }, reject: false })
     if (existsSync('/dev/full'))
       expect(await at('exec "$1" -- "$2" env list --no-config > /dev/full')).toMatchObject({
-        exitCode: 70,
+        exitCode: 2,
         stderr: 'platformctl: cannot write the output (ENOSPC): free some space, or write it elsewhere.',
       })
     expect(await at('rmdir "$PWD"; exec "$1" -- "$2" preflight')).toMatchObject({

@@ -32,6 +32,8 @@ export const backup = onStore({
   },
   async run(context, { file: name, recipient, analytics }, job) {
     const recipients = await recipientsOf(context, recipient)
+    if (name === '-')
+      throw wrongUsage('a backup is read back, so it cannot go to standard output: name a file.')
     const foreign = FOREIGN.exec(name)?.[0]
     if (foreign !== undefined)
       throw wrongUsage(`a backup is no ${foreign} file: end its name in .sqlite.zst, .sqlite.gz or .sqlite.`)

@@ -50,7 +50,7 @@ export function createHours({ store, clock, log, run, minute, onDone, onFault }:
     try {
       const hours = await store.forgetHoursAfter(hourAt(clock.now() + MOST_SKEW_MS))
       const again =
-        'the clock was set back: hours of the schedule that it had counted already run again when they come'
+        'the clock was set back: hours that it had counted already run again when they come, and courses that began meanwhile go on late'
       if (hours > 0) log.warn('clock_set_back', again, { hour, hours })
       const found = await store.claimHour({ hour, leaseMs: LEASE_MS })
       if (found === 'handled') handled = hour

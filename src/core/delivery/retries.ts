@@ -207,7 +207,6 @@ export function recordOf(job: Job, delivery: Delivery, at: At): JobRecord {
 
 type Failed = Exclude<SendOutcome, { kind: 'sent' }>
 
-/** Its row in `FAILURES`. */
 export function ruleOf(delivery: Failed): Rule {
   if (delivery.kind === 'transient') return FAILURES[delivery.scope]
   if (delivery.kind === 'permanent') return FAILURES[delivery.hardBounce ? 'dead' : 'refused']

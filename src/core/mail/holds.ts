@@ -32,7 +32,6 @@ export function createHeld(read: () => Promise<readonly Hold[]>, now: () => numb
 export const streamOf = (definitions: readonly MailDefinition[], template: string): 'sign-in' | 'mail' =>
   definitions.find(({ name }) => name === template)?.allowance === 'sign-in' ? 'sign-in' : 'mail'
 
-/** Why a mail is not sent, for its sender. */
 export const heldReason = ({ stream, reason }: Hold) => `mail of the stream ${stream} is paused: ${reason}`
 
 export function coursePause(holds: readonly Hold[]): Pause | undefined {
@@ -49,7 +48,6 @@ export interface StreamQueue {
   /** Given up, or left to an operator's decision. */
   readonly failed: number
   readonly oldestAt: number | undefined
-  /** The next attempt after now. */
   readonly nextAt: number | undefined
 }
 

@@ -390,9 +390,10 @@ test.each([
   ['ENOENT', '/backups does not exist: make the folder first.'],
   ['EISDIR', '/backups/a.sqlite is a folder: name a file.'],
   ['EIO', 'the disk of /backups reports an error (EIO)'],
+  ['EIO', 'the disk of what was read reports an error (EIO)', 'read'],
   ['SQLITE_IOERR_WRITE', 'the disk of /backups reports an error (SQLITE_IOERR_WRITE)'],
-])('a backup that meets %s says: %s', (code, sentence) => {
-  const fault = Object.assign(new Error('x'), { code })
+])('a backup that meets %s says: %s', (code, sentence, syscall = 'write') => {
+  const fault = Object.assign(new Error('x'), { code, syscall })
   expect(failed('/backups/a.sqlite', fault)).toMatchObject({
     name: 'StoreMaintenanceError',
     message: expect.stringContaining(sentence),

@@ -137,7 +137,6 @@ const MULTIPART = (kind: string, boundary: string) =>
   `Content-Type: multipart/${kind}; boundary="${boundary}"\r\n\r\n`
 const WIDE = /[\u0080-\uffff]/
 
-/** One attached file, in base64. */
 function attachmentPart({ name, type, content }: Attachment): string {
   const base64 = content.toString('base64').replace(/.{76}(?=.)/g, '$&\r\n')
   return `${headerField('Content-Type', type)}Content-Transfer-Encoding: base64\r\n${headerField('Content-Disposition', `attachment;\r\n ${fileNameParameter(name)}`)}\r\n${base64}\r\n`

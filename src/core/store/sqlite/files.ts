@@ -137,7 +137,8 @@ export function failed(file: string, cause: unknown): unknown {
   if (code === 'ENOENT') return refuse`there is no file ${file}.`
   if (code === 'ENOTDIR') return refuse`${folder} is a file, not a folder: name another place.`
   if (code === 'EISDIR') return refuse`${file} is a folder: name a file.`
+  const isRead = cause instanceof Error && 'syscall' in cause && cause.syscall === 'read'
   if (/^(?:SQLITE_IOERR|EIO$)/.test(code))
-    return refuse`the disk of ${folder} reports an error (${code}): nothing was left there.`
+    return refuse`the disk of ${isRead ? 'what was read' : folder} reports an error (${code}): nothing was left in ${folder}.`
   return cause
 }
