@@ -25,10 +25,10 @@ export const define: Define = () => ({
   examples: ['test --env-file .env', 'list --all', 'silence 15m --reason "deploy of 4.3"'],
   commands: {
     list: storeCommand({
-      summary: 'open incidents, with the alerts that were sent and those that are due',
+      summary: 'open incidents, with the alerts that were sent, are due or are held back',
       examples: ['', '--all', '--format json'],
       document: 'alert list',
-      inputs: { '--all': 'closed incidents too, and what a silence holds back' },
+      inputs: { '--all': 'closed incidents too' },
       run: (context, { all }, { store, env }) => list(context, store, env, all === true),
     }),
     ack: storeCommand({
@@ -57,7 +57,7 @@ export const define: Define = () => ({
       },
     }),
     silence: command({
-      summary: 'send no alerts for a while, for a deploy; what still fails afterwards is sent then',
+      summary: 'hold back every alert, as during a deploy; what still fails afterwards is sent then',
       examples: [
         '15m --reason "deploy of 4.3"',
         '0 --reason "deploy is done"     ends a silence',
