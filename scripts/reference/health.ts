@@ -46,9 +46,9 @@ A service is the worst of its probes. All probes run at once; one that hangs is 
 
 ## platformctl health
 
-Addresses come from \`--url\`, else from the files named with \`--env-file\` (${addresses.join('; ')}; the process environment wins over the files), else they are this machine's: 127.0.0.1 on ports ${listed(ports)}. Redirects are not followed, nothing is decompressed, answers are read to 256 KB, IPv6 and IPv4 are raced, and the token goes to web alone, as \`Authorization\`.
+Addresses come from \`--url\`, else from the files named with \`--env-file\` (${addresses.join('; ')}; the process environment wins over the files), else they are this machine's: 127.0.0.1 on ports ${listed(ports)}. Redirects are not followed, answers are read to 256 KB, and the token goes to web alone, as \`Authorization\`.
 
-HTTP_PROXY, HTTPS_PROXY and NO_PROXY hold for these requests, and for all others that leave over HTTP: webhooks, heartbeats, the APIs of mail and payments, key sets, the shared store. This machine is always asked directly. The checks of names, ports and certificates in \`preflight --deep\` connect directly, and say so.
+HTTP_PROXY, HTTPS_PROXY and NO_PROXY hold for these and all other outgoing HTTP requests. This machine is always asked directly. The checks of names, ports and certificates in \`preflight --deep\` connect directly.
 
 [Options and exit codes](commands.md#platformctl-health).
 
