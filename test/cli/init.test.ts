@@ -86,3 +86,12 @@ test('in a language that platformctl does not speak, the first lesson is in Engl
     /^---\n# platformctl does not speak fr: translate this lesson\.\nsubject: Welcome to the course\n---\n/,
   )
 })
+
+test('init counts the lines whose names no definition can have, and shows none: they may belong to a value', async () => {
+  const example = (text: string) => begin([], (folder) => writeFile(path.join(folder, '.env.example'), text))
+  const odd = await example('KILN_URL=\nkiln.key=canary\nkiln-port=1\n')
+  expect(odd.stdout).toContain('Left out: 2 lines whose names have other signs than letters, digits and _.')
+  expect(odd.stdout).not.toMatch(/kiln\.key|canary/)
+  expect((await example('kiln-port=1\n')).stdout).toContain('Left out: 1 line whose name has other signs')
+  expect((await example('KILN_URL=\n')).stdout).not.toContain('Left out')
+})

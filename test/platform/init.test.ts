@@ -202,6 +202,7 @@ test('leaves out variables of the preset and the runtime, and says so', () => {
   const long = `A_${'X'.repeat(98)}`
   const { groups, known, skipped } = sketch(`STORE_URL=\nNODE_ENV=\n__NEXT_A=\nNODES_A=\n${long}=\n${long}X=`)
   expect({ known, skipped }).toEqual({ known: ['STORE_URL'], skipped: ['NODE_ENV'] })
+  expect(sketch('A.B=1\nexport kiln-key = 2\n# A.C=3\nA_B=x.y=z\nMIIB/a-b==\n').odd).toBe(2)
   expect(groups.flatMap(({ variables }) => variables.map(({ name }) => name))).toEqual(['NODES_A', long])
 })
 
@@ -249,7 +250,7 @@ test('values and comments are taken over only where they show no secret', () => 
 })
 
 test('a definition begins with its name, its language and its course', () => {
-  const none = { groups: [], known: [], skipped: [] }
+  const none = { groups: [], known: [], skipped: [], odd: 0 }
   const written = (beginning: Parameters<typeof definitionText>[1]) =>
     exportedBy(definitionText(none, beginning))
   const name = 'Kiln\'s "\\" \u2028 hall'

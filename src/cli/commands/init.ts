@@ -103,7 +103,7 @@ async function initDefinition(
 
 /** `lesson`: one sentence on the first one, if there is one. */
 function report(
-  { groups, known, skipped }: DefinitionSketch,
+  { groups, known, skipped, odd }: DefinitionSketch,
   source: string | undefined,
   lesson: string | undefined,
   program: string,
@@ -123,6 +123,8 @@ function report(
     ...(groups.length === 0 ? [] : ['Guessed; correct what is wrong:', ...said]),
     known.length > 0 && `Left out, as the preset has them: ${known.join(', ')}.`,
     skipped.length > 0 && `Left out, as they belong to Node.js: ${skipped.join(', ')}.`,
+    odd > 0 &&
+      `Left out: ${odd === 1 ? '1 line whose name has' : `${odd} lines whose names have`} other signs than letters, digits and _.`,
     lesson,
     lesson === undefined
       ? `Next: describe what each group unlocks, then run ${program} env list.`

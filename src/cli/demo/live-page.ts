@@ -11,7 +11,6 @@ const BUTTONS = {
 
 const TABS = { live: 'Status', inbox: 'Inbox', lessons: 'Lessons', insights: 'Insights' } as const
 
-/** Pages of this machine, on any port. */
 export const HERE = 'http://127.0.0.1:* http://localhost:*'
 
 export function livePage(): Response {

@@ -92,8 +92,7 @@ function prefix(address: string): string {
   return `${a}:${b}:${c}:${(Number.parseInt(d, 16) & 0xff00).toString(16)}::/56`
 }
 
-/** How long a proxy counts as seen. */
-const MEMORY_MS = HOUR_MS
+const SEEN_FOR_MS = HOUR_MS
 const NOT_TRUSTED =
   'a proxy that TRUST_PROXY does not name forwards requests: all its visitors count as one client'
 
@@ -103,7 +102,7 @@ export function createProxyWatch({ clock, log }: Pick<Host, 'clock' | 'log'>, tr
   const isTrusted = isIn(listOf(trustProxy))
   let first: string | undefined
   let lastSeen = Number.NEGATIVE_INFINITY
-  const seen = () => clock.monotonic() - lastSeen < MEMORY_MS
+  const seen = () => clock.monotonic() - lastSeen < SEEN_FOR_MS
   return {
     note(peer: Peer): void {
       const client = clientOf(peer)

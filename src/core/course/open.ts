@@ -187,7 +187,6 @@ export function openCourse(options: CourseOptions) {
       clearInterval(looking)
       await Promise.all(calls)
     },
-    /** Waits for mails that are on their way. */
     close: async () => void (await Promise.all(pending)),
   }
 }

@@ -145,7 +145,6 @@ export interface Hearing {
 /** The subscribers of the status page among the channels that were told of incidents. */
 export const SUBSCRIBERS = 'subscribers'
 
-/** What one look at the platform changes. */
 export interface Changes {
   /** Open incidents that are still failing. */
   readonly seen?: readonly (Pick<StoredIncident, 'cause' | 'reason' | 'affected'> & { readonly at: number })[]

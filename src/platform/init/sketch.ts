@@ -177,6 +177,9 @@ function listOf(parts: readonly string[]): readonly string[] | undefined {
 /** The groups that `init` makes of a file, and the variables that it leaves out. */
 export type DefinitionSketch = ReturnType<typeof sketchDefinition>
 
+/** A name with other signs than those of variables. */
+const ODD = /^\s*(?:export\s+)?[A-Za-z_]\w*[.-][\w.-]*\s*=/
+
 /** Groups the variables of an example by their headings, or by the first word of their names. */
 export function sketchDefinition(text: string, preset: Readonly<Record<string, GroupDefinition>>) {
   const ofPreset = new Set(Object.values(preset).flatMap(({ variables }) => Object.keys(variables)))
@@ -194,6 +197,7 @@ export function sketchDefinition(text: string, preset: Readonly<Record<string, G
       return { name, variables: sketches.map(infer), pairs, guesses }
     }),
     known: all.map(({ name }) => name).filter((name) => ofPreset.has(name)),
+    odd: text.split('\n').filter((line) => ODD.test(line)).length,
     /** Variables of the runtime itself, which no platform reads. */
     skipped: all.map(({ name }) => name).filter((name) => name.startsWith('NODE_')),
   }

@@ -21,7 +21,6 @@ export interface ProviderResponse {
 
 type Headers = Readonly<Record<string, string>>
 
-/** How one provider's API is spoken. */
 export interface ApiForm {
   readonly kind: string
   /** Whether the provider delivers a message once, however often it comes with the same key. */
