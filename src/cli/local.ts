@@ -44,7 +44,7 @@ export async function assertExists({ env }: Context, address: StoreAddress): Pro
   if (address.kind !== 'sqlite' || existsSync(address.file)) return
   assertNotDenied(address.file)
   throw wrongUsage(
-    `there is no store at ${address.file}: ${(await import('./running-daemons.ts')).dataHint(env)}, or set STORE_URL.`,
+    `there is no store at ${address.file}: ${(await import('./running-daemons.ts')).dataHint(env)}, set STORE_URL, or start the daemon, which makes it.`,
   )
 }
 
