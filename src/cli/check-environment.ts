@@ -1,5 +1,5 @@
 import type { Contract } from '../core/env/contract.ts'
-import type { Dialect } from '../core/env/dialects/read.ts'
+import type { Dialect } from '../core/env/dialects/dialect.ts'
 import { isInstalled } from '../core/env/group-warnings.ts'
 import { secretBehind } from '../core/env/secret-files.ts'
 import { rawValue } from '../core/env/settings.ts'

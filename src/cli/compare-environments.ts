@@ -1,4 +1,5 @@
-import { DIALECTS, readAs } from '../core/env/dialects/read.ts'
+import { DIALECTS } from '../core/env/dialects/dialect.ts'
+import { readAs } from '../core/env/dialects/read.ts'
 import { parseEnvFile } from '../core/env/reader.ts'
 import { evaluateGroups, rawValue } from '../core/env/settings.ts'
 import type { Answer } from './command.ts'

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import type { Dialect } from '../core/env/dialects/read.ts'
+import type { Dialect } from '../core/env/dialects/dialect.ts'
 import { type Assignment, parseEnvFile, readsAlike } from '../core/env/reader.ts'
 import { fileNameOf, readSecretFiles } from '../core/env/secret-files.ts'
 import type { Origin } from '../core/env/validate.ts'

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander'
 import { DAY_MS } from '../core/durations.ts'
-import type { Dialect } from '../core/env/dialects/read.ts'
+import { DIALECTS } from '../core/env/dialects/dialect.ts'
 import { parseDuration } from '../core/env/values.ts'
 import { nearestOf } from '../core/nearest.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
@@ -150,15 +150,6 @@ export const STORE = {
 export const serviceInput = (services: readonly Service[]) => ({
   '--service <service>': words(`${or(services)}; repeatable; all when not given`, 'service', services),
 })
-
-const DIALECTS = [
-  'node',
-  'dotenv',
-  'dotenv-expand',
-  'compose',
-  'docker',
-  'systemd',
-] as const satisfies readonly Dialect[]
 
 export const READERS = {
   '--dialect <reader>': choice('read the files as this reader would', DIALECTS, { kind: 'reader' }),

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { Contract } from '../../core/env/contract.ts'
-import { DIALECTS } from '../../core/env/dialects/read.ts'
+import { DIALECTS } from '../../core/env/dialects/dialect.ts'
 import { LIVE_CHECKS, LIVE_STATES } from '../../core/live/live.ts'
 import { SOURCES } from '../../daemon/routes/configuration.ts'
 import { count, list, listOf, members, optional, text, time, versioned } from './parts.ts'

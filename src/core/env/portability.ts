@@ -1,7 +1,8 @@
 import type { Finding } from '../finding.ts'
 import { and } from '../sentences.ts'
 import type { Contract } from './contract.ts'
-import { type Dialect, readAs } from './dialects/read.ts'
+import type { Dialect } from './dialects/dialect.ts'
+import { readAs } from './dialects/read.ts'
 import { parseValue } from './kinds.ts'
 import { type Assignment, MASK } from './reader.ts'
 

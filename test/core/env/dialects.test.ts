@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { DIALECTS, type Dialect, readAs } from '../../../src/core/env/dialects/read.ts'
+import { DIALECTS, type Dialect } from '../../../src/core/env/dialects/dialect.ts'
+import { readAs } from '../../../src/core/env/dialects/read.ts'
 import { readEnv } from '../../../src/env.ts'
 
 interface Expected {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { DIALECTS, readAs } from '../../../src/core/env/dialects/read.ts'
+import { DIALECTS } from '../../../src/core/env/dialects/dialect.ts'
+import { readAs } from '../../../src/core/env/dialects/read.ts'
 
 /** Each line is ten times the one before: 10^30 characters at the end. */
 const BOMB = [

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { DIALECTS, readAs } from '../../../src/core/env/dialects/read.ts'
+import { DIALECTS } from '../../../src/core/env/dialects/dialect.ts'
+import { readAs } from '../../../src/core/env/dialects/read.ts'
 import { portability } from '../../../src/core/env/portability.ts'
 import { parseEnvFile, readsAlike } from '../../../src/core/env/reader.ts'
 import { timeOf } from '../../support/growth.ts'

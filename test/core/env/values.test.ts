@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createContract } from '../../../src/core/env/contract.ts'
-import { DIALECTS, readAs } from '../../../src/core/env/dialects/read.ts'
+import { DIALECTS } from '../../../src/core/env/dialects/dialect.ts'
+import { readAs } from '../../../src/core/env/dialects/read.ts'
 import {
   KINDS,
   type Kind,

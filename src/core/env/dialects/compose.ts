@@ -1,4 +1,5 @@
-import { type DialectResult, type Look, lineEnd, skip, substitute } from './template.ts'
+import type { DialectResult } from './dialect.ts'
+import { type Look, lineEnd, skip, substitute } from './template.ts'
 
 /** White space of one line, as compose-go counts it. */
 const SPACE = /[\t\v\f\r \u0085\u00a0]/

@@ -1,4 +1,5 @@
-import { type DialectResult, LONGEST_VALUE, type Look, lineEnd, skip } from './template.ts'
+import type { DialectResult } from './dialect.ts'
+import { LONGEST_VALUE, type Look, lineEnd, skip } from './template.ts'
 
 const REFERENCE = /(?<!\\)\$\{([^{}]+)\}|(?<!\\)\$([A-Za-z_][A-Za-z0-9_]*)/g
 /** The most replacements in one value: inserted text is expanded too, so a value that names itself would never end. */

@@ -1,7 +1,8 @@
 import { parseEnv } from 'node:util'
 import { readCompose } from './compose.ts'
+import type { Dialect, DialectResult } from './dialect.ts'
 import { readDotenv, readDotenvExpand } from './dotenv.ts'
-import type { DialectResult, Look } from './template.ts'
+import type { Look } from './template.ts'
 
 /** A comment, or a name with what is quoted in its value and what follows. A line goes on behind a backslash. */
 const STATEMENT =
@@ -58,9 +59,6 @@ function readDocker(text: string, ofMachine: Look): DialectResult {
   }
   return { values, rejected: false }
 }
-
-export const DIALECTS = ['node', 'dotenv', 'dotenv-expand', 'compose', 'docker', 'systemd'] as const
-export type Dialect = (typeof DIALECTS)[number]
 
 /** Reads a text as the named reader would. Nothing is executed. `machine` is what references may see. */
 export function readAs(

@@ -1,11 +1,3 @@
-export interface DialectResult {
-  readonly values: ReadonlyMap<string, string>
-  /** This reader refuses the whole file. */
-  readonly rejected: boolean
-  /** The line, from 1, that it refuses the file for. */
-  readonly rejectedLine?: number
-}
-
 /** What references may see of one name. */
 export type Look = (name: string) => string | undefined
 
