@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -120,10 +121,7 @@ export async function listen(host: string, port: number) {
     if (!socket.writable || answering || error.code === 'ECONNRESET') socket.destroy()
     else refuse(socket, PARSE_FAULTS[error.code ?? ''] ?? 'bad_request')
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, resolve)
-  })
+  await once(server.listen(port, host), 'listening')
 
   return {
     /** The port that was really taken. */

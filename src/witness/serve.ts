@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Host } from '../core/host.ts'
@@ -68,10 +69,7 @@ export async function serveWitness(
   })
   server.maxConnections = MOST_CONNECTIONS
   server.on('clientError', (_, socket) => socket.destroy())
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, resolve)
-  })
+  await once(server.listen(port, host), 'listening')
   return {
     // It listens on a port, not on a socket file.
     port: (server.address() as AddressInfo).port,

@@ -68,35 +68,27 @@ export const feedbackSecret = (secret: string) => `whsec_${Buffer.from(secret).t
 /** Reports a bounce of an address that was subscribed for it, as a provider of mail would. */
 export async function bounce(web: string, secret: string, clock: SteppingClock): Promise<void> {
   const address = `gone-${clock.now()}@example.com`
-  const headers = { 'content-type': 'application/json' }
-  const subscription = { method: 'POST', headers, body: JSON.stringify({ email: address }) }
-  await fetch(`${web}${PATHS.subscribe}`, subscription)
+  await post(`${web}${PATHS.subscribe}`, { body: { email: address } })
   const timestamp = String(Math.floor(clock.now() / 1000))
-  const body = JSON.stringify({
-    type: 'hard-bounce',
-    timestamp: iso(clock.now()),
-    data: { address, status: '5.1.1' },
-  })
+  const body = { type: 'hard-bounce', timestamp: iso(clock.now()), data: { address, status: '5.1.1' } }
   const id = `bounce-${timestamp}`
-  const signature = signWebhook(id, timestamp, body, asSecret(feedbackSecret(secret)))
-  const answer = await fetch(`${web}/api/email/feedback/standard`, {
-    method: 'POST',
-    headers: { ...headers, 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature },
-    body,
-  })
-  if (!answer.ok) throw new Error(`the feedback was answered with ${answer.status}`)
+  const signature = signWebhook(id, timestamp, JSON.stringify(body), asSecret(feedbackSecret(secret)))
+  const signed = { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature }
+  await post(`${web}/api/email/feedback/standard`, { body, headers: signed })
 }
 
-/** Asks an endpoint of the demo, as a visitor or, with the secret, as the schedule does. */
+/** Asks an endpoint of the demo, as a visitor or, with more headers, as the schedule or a provider of mail does. */
 export async function post(
   url: string,
-  { body, secret, signal }: { body?: unknown; secret?: string; signal: AbortSignal },
+  options: {
+    readonly body?: unknown
+    readonly headers?: Record<string, string>
+    readonly signal?: AbortSignal
+  },
 ): Promise<Record<string, unknown>> {
-  const headers = {
-    ...(body !== undefined && { 'Content-Type': 'application/json' }),
-    ...(secret !== undefined && { Authorization: `Bearer ${secret}` }),
-  }
-  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) ?? null, signal })
+  const headers = { 'Content-Type': 'application/json', ...options.headers }
+  const body = JSON.stringify(options.body) ?? null
+  const response = await fetch(url, { method: 'POST', ...options, headers, body })
   const answer = (await response.json()) as Record<string, unknown>
   if (response.ok) return answer
   throw failure(`${new URL(url).pathname} answered ${response.status}: ${String(answer.message)}`)

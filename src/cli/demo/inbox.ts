@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { type Context, Hono } from 'hono'
@@ -45,13 +46,9 @@ export async function openInbox(options: {
       read().then(() => done(), done)
     },
   })
-  await new Promise<void>((resolve, reject) => {
-    smtp.once('error', reject)
-    smtp.listen(0, '127.0.0.1', resolve)
-  })
   // Ignore clients that disconnect midway, so that the inbox keeps running.
-  smtp.removeAllListeners('error')
   smtp.on('error', () => {})
+  await once(smtp.listen(0, '127.0.0.1'), 'listening')
 
   const page = await serveLocally(pagePort, pagesOf(mails, events, live?.pages))
 

@@ -212,10 +212,11 @@ async function runCourse(
   }
 
   let day = 1
+  const headers = { Authorization: `Bearer ${secret}` }
   const send = async () => {
     await live.whole(context.signal)
     try {
-      const answer = await post(`${web}${PATHS.dispatch}?limit=10`, { secret, signal: signal() })
+      const answer = await post(`${web}${PATHS.dispatch}?limit=10`, { headers, signal: signal() })
       if (answer.sent === answer.processed || !(await live.whole(context.signal))) return answer
     } catch (error) {
       if (!(await live.whole(context.signal))) throw error
