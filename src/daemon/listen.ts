@@ -70,7 +70,7 @@ export async function listen(host: string, port: number) {
         if (handler === undefined) {
           // A connection that is kept would hold up a process whose start failed.
           outgoing.shouldKeepAlive = false
-          const accept = request.headers.get('accept') ?? undefined
+          const accept = request.headers.get('accept')
           return rawResponse('unavailable', accept, 'The platform is starting; try again in a moment.')
         }
         running += 1

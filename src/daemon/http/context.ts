@@ -3,7 +3,8 @@ import { isLoopback, type Peer } from '../../core/access/client.ts'
 import type { PolicyName } from '../../core/access/limit/limiter.ts'
 import type { ErrorCode } from '../../core/errors.ts'
 import type { ErrorTexts, Messages } from '../../core/messages/en.ts'
-import { type Frame, frameIn, languagesOf } from '../pages/layout.ts'
+import { type Frame, frameIn } from '../pages/layout.ts'
+import { languagesOf } from './accept.ts'
 import { type BodyShare, type BodySpec, parseJson, readBytes, readJson, readText } from './body.ts'
 import { prefersHtml } from './respond.ts'
 
@@ -98,7 +99,7 @@ export class RouteContext<Body = unknown> {
   }
   /** A browser asked, which gets a page; programs get JSON. */
   get wantsHtml(): boolean {
-    return prefersHtml(this.request.headers.get('accept') ?? '')
+    return prefersHtml(this.request.headers.get('accept'))
   }
   /** HTML for links that people follow; JSON only if the client accepts it and not HTML. */
   get wantsJson(): boolean {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { ERRORS, type ErrorCode } from '../../core/errors.ts'
 import type { Page } from '../pages/layout.ts'
+import { acceptedOf } from './accept.ts'
 
 /** On every answer: it must not be cached, sniffed, indexed or embedded by other sites, and its URL, which may hold a token, must not leak. */
 const COMMON = {
@@ -45,31 +46,21 @@ export function emptyResponse(status = 204, headers: Fields = {}): Response {
 }
 
 /** True if an Accept header names HTML and does not prefer JSON (RFC 9110 §12.5.1), as browsers do. */
-export function prefersHtml(accept: string): boolean {
-  const html = quality(accept, /^(?:text\/html|application\/xhtml\+xml)$/)
-  const json = quality(accept, /^(?:application\/(?:[\w.-]+\+)?json)$/)
-  return html.q > 0 && (html.q > json.q || (html.q === json.q && html.at < json.at))
-}
-
-/** The best quality of a media type that an Accept header names, and its position in the list. */
-export function quality(accept: string, wanted: RegExp): { readonly q: number; readonly at: number } {
-  let best = { q: 0, at: Number.MAX_SAFE_INTEGER }
-  // A header holds at most a few KB. No browser sends more than a few dozen ranges.
-  for (const [at, range] of accept.split(',', 64).entries()) {
-    const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
-    if (!wanted.test(type)) continue
-    const given = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2) ?? '1'
-    const q = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/.test(given) ? Number(given) : 0
-    if (q > best.q) best = { q, at }
-  }
-  return best
+export function prefersHtml(accept: string | null | undefined): boolean {
+  const form = /^(?:text\/html|application\/(?:xhtml\+xml|(?:[\w.-]+\+)?json))$/
+  const found = acceptedOf(accept).find(({ type }) => form.test(type))
+  return found !== undefined && !found.type.endsWith('json')
 }
 
 /** Seconds after which a client may try again what is not available yet. */
 const RETRY_AFTER = '1'
 
 /** The standard error for what is no request, or comes before anything can answer it; a plain page for browsers. */
-export function rawErrorResponse(code: ErrorCode, accept = '', message: string = ERRORS[code].meaning) {
+export function rawErrorResponse(
+  code: ErrorCode,
+  accept?: string | null,
+  message: string = ERRORS[code].meaning,
+) {
   const { status } = ERRORS[code]
   const requestId = randomUUID()
   const html = prefersHtml(accept)

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { brandColors } from '../../core/colour.ts'
-import { isLanguage } from '../../core/course/definition.ts'
 import { escapeHtml } from '../../core/mail/template.ts'
 import type { Messages } from '../../core/messages/en.ts'
 import { messagesOf, spokenIn } from '../../core/messages/messages.ts'
@@ -165,19 +164,6 @@ export function frameOf(platform: ResolvedPlatform, siteUrl: string, pagesAt = s
     pagesAt,
   }
 }
-
-/** The languages that a reader wants, the first first: that of the link, then those of the browser. */
-export function languagesOf(request: Request, url: URL): readonly string[] {
-  const asked = url.searchParams.get('language') ?? ''
-  const accepted = (request.headers.get('accept-language') ?? '').split(',', MOST_LANGUAGES).map((range) => {
-    const [tag = '', quality = 'q=1'] = range.split(';').map((part) => part.trim().toLowerCase())
-    return { tag, q: Number(quality.slice(2)) || 0 }
-  })
-  const wanted = accepted.filter(({ q }) => q > 0).sort((a, b) => b.q - a.q)
-  return [asked.toLowerCase(), ...wanted.map(({ tag }) => tag)].filter(isLanguage)
-}
-
-const MOST_LANGUAGES = 32
 
 /** The frame in the first language that the engine speaks; else in that of the platform. */
 export function frameIn(frame: Frame, languages: readonly string[]): Frame {

@@ -10,7 +10,8 @@ import {
 import type { Timer } from '../../core/host.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import { type ServiceDefinition, WEB } from '../../core/service.ts'
-import { jsonResponse, quality } from '../http/respond.ts'
+import { acceptedOf } from '../http/accept.ts'
+import { jsonResponse } from '../http/respond.ts'
 import { type Answer, defineRoute, query, requireSecret } from '../http/route.ts'
 
 /** The health of a service. If a token is set, only requests to web with it run deep (live) checks. */
@@ -57,9 +58,10 @@ export const route = ({ probes, services }: ResolvedPlatform, { name, summary }:
         const report = await (!deep ? shallow() : isOpen ? open() : full())
         const status = httpStatus(report.state)
         // Named, and not for less than plain JSON (RFC 9110 §12.5.1): wildcards get the platform's own body.
-        const accept = c.request.headers.get('accept') ?? ''
-        const { q } = quality(accept, /^application\/health\+json$/)
-        return q > 0 && q >= quality(accept, /^application\/json$/).q
+        const accepted = acceptedOf(c.request.headers.get('accept'))
+        const quality = (wanted: string) => accepted.find(({ type }) => type === wanted)?.q ?? 0
+        const named = quality(HEALTH_JSON)
+        return named > 0 && named >= quality('application/json')
           ? jsonResponse(toHealthJson(report), status, { 'Content-Type': `${HEALTH_JSON}; charset=utf-8` })
           : jsonResponse(report, status)
       }

@@ -7,9 +7,10 @@ import { escapeHtml, fill } from '../../core/mail/template.ts'
 import { directionOf } from '../../core/messages/messages.ts'
 import { readPackageFile } from '../../core/package-files.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
+import { languagesOf } from '../http/accept.ts'
 import { htmlResponse } from '../http/respond.ts'
 import { defineRoute, inPath, query, text } from '../http/route.ts'
-import { languagesOf, page } from '../pages/layout.ts'
+import { page } from '../pages/layout.ts'
 import { SUBSCRIBE_STYLE, subscribeForm } from '../pages/pages.ts'
 
 /** The events that the script of a lesson's page records, on platforms that define these kinds. */

@@ -1,8 +1,8 @@
 import * as z from 'zod'
 import { PlatformError } from '../../core/errors.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
-import { or } from '../../core/sentences.ts'
 import { incidentOf } from '../../core/status/words.ts'
+import { parseWith } from '../http/body.ts'
 import { htmlResponse, pictureResponse, textResponse } from '../http/respond.ts'
 import { defineRoute, inPath, json, query, text } from '../http/route.ts'
 import { EXAMPLE_STATUS, statusAnswer, statusJson } from '../pages/status/answer.ts'
@@ -92,12 +92,9 @@ export const badgeRoute = ({ contract: { services: names } }: ResolvedPlatform) 
     handle(site) {
       const read = summaryReader(site)
       const { labels } = site
+      const asked = z.object({ service: z.enum(names).optional() })
       return async (c) => {
-        const service = c.query('service')
-        if (service !== undefined && !labels.isService(service))
-          throw new PlatformError('bad_request', 'The request does not have the documented form.', {
-            issues: [{ path: 'service', message: or(names) }],
-          })
+        const { service } = parseWith(asked, { service: c.query('service') })
         const summary = await read()
         const own = summary.services.find((one) => one.service === service)?.whole.state ?? 'unknown'
         return pictureResponse(
