@@ -12,34 +12,22 @@ import {
   makeFetchTransport,
   setUser,
 } from '@sentry/browser'
-import {
-  dataCollection,
-  scrubbedTransport,
-  sdkReporter,
-  traceSampleRate,
-} from '../core/reporting/envelope.ts'
+import { scrubbedTransport, sdkOptions, sdkReporter } from '../core/reporting/envelope.ts'
 import type { Reporter } from '../core/reporting/facade.ts'
 import { createScrub, scrubbing } from '../core/reporting/scrub.ts'
 
 /** The SDK in the page; loaded only when there is a DSN. The only file of the browser part that names the package. */
 export function openErrortrack(
   dsn: string,
-  { build, environment }: { readonly build?: string | undefined; readonly environment?: string | undefined },
+  release: { readonly build?: string | undefined; readonly environment?: string | undefined },
   /** Of the page that asks: this file is a chunk, and would have a consent of its own. */
   isAllowed: () => boolean,
 ): Reporter {
   const scrub = createScrub()
   init({
-    dsn,
-    ...(build && { release: build }),
-    ...(environment && { environment }),
-    tracesSampleRate: traceSampleRate(false),
+    ...sdkOptions({ ...release, dsn }),
     replaysSessionSampleRate: 0,
     replaysOnErrorSampleRate: 0,
-    // Send spans inside their transaction: every server understands that form.
-    traceLifecycle: 'static',
-    dataCollection: dataCollection(),
-    sendClientReports: false,
     // No trace headers: they would follow a visitor from service to service.
     tracePropagationTargets: [],
     defaultIntegrations: false,

@@ -86,24 +86,39 @@ const without = (fields: Fields, names: readonly string[]): Fields =>
 
 const list = (value: unknown): unknown[] | undefined => (Array.isArray(value) ? value : undefined)
 
-/** How often a trace is kept (CONTRACT §6). */
-export const traceSampleRate = (edge: boolean) => (edge ? 0.02 : 0.1)
-
-/** Data that the SDK may collect by itself: nothing that identifies a user or a request's content. */
-export const dataCollection = () => ({
-  userInfo: false,
-  cookies: false,
-  httpHeaders: false,
-  httpBodies: [] as [],
-  urlQueryParams: false,
-  graphQL: { document: false, variables: false },
-  genAI: { inputs: false, outputs: false },
-  mcp: { inputs: false, outputs: false },
-  databaseQueryData: false,
-  queues: false,
-  stackFrameVariables: false,
-  frameContextLines: 0,
+/** What either SDK is opened with, besides what differs between a server and a page. */
+export const sdkOptions = ({ dsn, build, environment, edge = false }: SdkOptions) => ({
+  dsn,
+  ...(build && { release: build }),
+  ...(environment && { environment }),
+  // How often a trace is kept (CONTRACT §6).
+  tracesSampleRate: edge ? 0.02 : 0.1,
+  // A transaction with its spans, which every server understands.
+  traceLifecycle: 'static' as const,
+  sendClientReports: false,
+  // Nothing that identifies a user or a request's content.
+  dataCollection: {
+    userInfo: false,
+    cookies: false,
+    httpHeaders: false,
+    httpBodies: [] as [],
+    urlQueryParams: false,
+    graphQL: { document: false, variables: false },
+    genAI: { inputs: false, outputs: false },
+    mcp: { inputs: false, outputs: false },
+    databaseQueryData: false,
+    queues: false,
+    stackFrameVariables: false,
+    frameContextLines: 0,
+  },
 })
+
+interface SdkOptions {
+  readonly dsn: string
+  readonly build?: string | undefined
+  readonly environment?: string | undefined
+  readonly edge?: boolean | undefined
+}
 
 /** The part of an SDK that the reporter calls; both SDKs have it. */
 interface ReportingSdk {

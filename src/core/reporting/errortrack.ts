@@ -1,5 +1,5 @@
 import { codeOf } from '../errors.ts'
-import { dataCollection, scrubbedTransport, sdkReporter, traceSampleRate } from './envelope.ts'
+import { scrubbedTransport, sdkOptions, sdkReporter } from './envelope.ts'
 import { setReporter } from './facade.ts'
 import { createScrub, scrubbing } from './scrub.ts'
 
@@ -29,7 +29,6 @@ const NOTHING = { close: async () => {} }
 
 /** Loads the SDK and registers it as the reporter, if there is a DSN. The only file that names the package. */
 export async function openErrortrack(options: ReportingOptions): Promise<Reporting> {
-  const { build, environment, edge = false, secrets = [] } = options
   const dsn = options.dsn?.trim()
   if (!dsn) return { outcome: 'off', ...NOTHING }
   const sdk = await import('@sentry/node').catch((error: unknown) => {
@@ -37,18 +36,11 @@ export async function openErrortrack(options: ReportingOptions): Promise<Reporti
     throw error
   })
   if (sdk === undefined) return { outcome: 'missing', ...NOTHING }
-  const scrub = createScrub({ secrets })
+  const scrub = createScrub(options)
   const client = sdk.initWithoutDefaultIntegrations({
-    dsn,
-    ...(build && { release: build }),
-    ...(environment && { environment }),
-    tracesSampleRate: traceSampleRate(edge),
-    // A transaction with its spans, which every server understands.
-    traceLifecycle: 'static',
-    dataCollection: dataCollection(),
+    ...sdkOptions({ ...options, dsn }),
     // Module hooks slow every later import; what Node itself reports is enough.
     enableRuntimeChannelInjection: false,
-    sendClientReports: false,
     integrations: [
       sdk.eventFiltersIntegration(),
       sdk.linkedErrorsIntegration(),

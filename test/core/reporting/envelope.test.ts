@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest'
 import {
-  dataCollection,
   type Envelope,
   scrubEnvelope,
+  sdkOptions,
   sdkReporter,
-  traceSampleRate,
 } from '../../../src/core/reporting/envelope.ts'
 import { createScrub } from '../../../src/core/reporting/scrub.ts'
 
@@ -177,9 +176,10 @@ test('a trace whose transaction has no name that is a text leaves as it is', () 
 })
 
 test('traces are kept at the documented rates, and the SDK may gather nothing by itself', () => {
-  expect([traceSampleRate(false), traceSampleRate(true)]).toEqual([0.1, 0.02])
+  const opened = [false, true].map((edge) => sdkOptions({ dsn: 'https://key@errors.example/1', edge }))
+  expect(opened.map(({ tracesSampleRate }) => tracesSampleRate)).toEqual([0.1, 0.02])
   // The SDK would gather by default any kind left out here.
-  expect(dataCollection()).toEqual({
+  expect(opened[0]?.dataCollection).toEqual({
     ...Object.fromEntries(
       ['userInfo', 'cookies', 'httpHeaders', 'urlQueryParams', 'databaseQueryData', 'queues'].map((name) => [
         name,
