@@ -50,7 +50,7 @@ export interface Context {
   readonly unused?: string
   readonly env: Environment
   readonly cwd: string
-  readonly stdin: AsyncIterable<Uint8Array | string>
+  readonly stdin: AsyncIterable<Uint8Array>
   readonly stdout: Output
   readonly stderr: Output
   /** May colour be written to standard output / standard error? Already decided from flags, NO_COLOR, CI and the terminal. */

@@ -116,7 +116,7 @@ test('junit has a case for reaching each service, one for each probe and one for
     '<error type="connect_refused" message="the connection was refused: nothing listens there">',
   )
   expect(xml).toContain('message="is failing (because api)"')
-  expect(xml).toContain('a &quot;quoted&quot; &lt;b&gt;&amp;&apos;\\ reason')
+  expect(xml).toContain('a &quot;quoted&quot; &lt;b&gt;&amp;&#39;\\ reason')
   expect(xml).toContain('<skipped>not configured</skipped>')
   expect(await junitFaults(xml)).toEqual([])
 })

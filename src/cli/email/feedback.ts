@@ -1,6 +1,8 @@
 import { DAY_MS } from '../../core/durations.ts'
+import { codeOf } from '../../core/errors.ts'
 import type { CountedKind, MailDayCount } from '../../core/mail/feedback/sending.ts'
 import { coursePause, type Pause } from '../../core/mail/holds.ts'
+import { boundedBody } from '../../core/network/proxy.ts'
 import { type Answer, command, platformCommand, withPlatform } from '../command.ts'
 import { type Context, EXIT, wrongUsage } from '../context.ts'
 import { readWholeFile } from '../environment.ts'
@@ -81,22 +83,14 @@ function answer(json: Answer<'email feedback'>['json']): Answer<'email feedback'
   return { json, text: `${outcome}: ${reason}${counts.length > 0 ? `; ${counts.join(', ')}` : ''}\n` }
 }
 
-/** Not much over `most` bytes, so that a pipe that never ends, or a huge file, fills no memory. */
+/** One byte too many in place of more than `most`, so that a pipe that never ends, or a huge file, fills no memory. */
 async function readBytes(context: Context, file: string | undefined, most: number): Promise<Uint8Array> {
   if (file !== undefined && file !== '-')
     return (await readWholeFile(context, file, most)) ?? new Uint8Array(most + 1)
-  const chunks: Uint8Array[] = []
-  let size = 0
-  try {
-    for await (const chunk of context.stdin) {
-      chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
-      size += chunk.length
-      if (size > most) break
-    }
-  } catch (error) {
+  return boundedBody(context.stdin, most).catch((error: unknown) => {
+    if (codeOf(error) === 'too_large') return new Uint8Array(most + 1)
     throw context.signal.aborted ? wrongUsage('interrupted before the whole message was read.') : error
-  }
-  return Buffer.concat(chunks)
+  })
 }
 
 const BAD: readonly CountedKind[] = ['hard-bounce', 'soft-bounce', 'complaint']

@@ -1,4 +1,5 @@
 import { nearestOf } from '../../core/nearest.ts'
+import { isHere } from '../../core/network/connect.ts'
 import { isBearerToken, splitList } from '../../core/secret.ts'
 import { or } from '../../core/sentences.ts'
 import type { HealthFormat, Service, ServiceDefinition } from '../../core/service.ts'
@@ -118,8 +119,8 @@ export async function readToken(
     throw wrongUsage(
       'the token has a character that is not allowed in an HTTP header: paste the whole token, and nothing else.',
     )
-  const web = targets.find(({ service }) => service === 'web')
-  if (token !== undefined && web !== undefined && isExposed(web.url))
+  const web = URL.parse(targets.find(({ service }) => service === 'web')?.url ?? '')
+  if (token !== undefined && web?.protocol === 'http:' && !isHere(web))
     complain(context, 'the token travels unencrypted to web: use its https:// address.')
   return token
 }
@@ -131,9 +132,4 @@ function tokenOf(env: Context['env'], name: string | undefined): string | undefi
   if (token === undefined && name !== undefined)
     throw wrongUsage(`the variable ${name} that --token-env names is not set.`)
   return token
-}
-
-function isExposed(url: string): boolean {
-  const { protocol, hostname } = new URL(url)
-  return protocol === 'http:' && !/^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname)
 }

@@ -102,7 +102,7 @@ test('text is beside its lead where 24 columns are left, and below it where one 
 
 test('XML holds no character that it cannot hold, and nothing ends an attribute or an element', () => {
   expect(escapeXml(`<a b="c" d='e'>&\n\t\u0000\u000b\u001f\r`)).toBe(
-    '&lt;a b=&quot;c&quot; d=&apos;e&apos;&gt;&amp;\n\t',
+    '&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp;\n\t',
   )
   // Neither these two nor half of a pair are characters of XML 1.0 (§2.2).
   expect(escapeXml('a\ufffe\uffff\ud800b\udc00🔥é')).toBe('ab🔥é')
