@@ -47,8 +47,8 @@ function opened(name: 'stdout' | 'stderr', interrupt: AbortController): NodeJS.W
   if (streams.has(stream)) return stream
   stream.on('error', ({ code }: NodeJS.ErrnoException) => {
     // A reader that went away (`| head`) is no fault of ours, nor a reason to report a check that failed as passed. A
-    // command without an end stops as it does on Ctrl-C.
-    if (code === 'EPIPE') return interrupt.abort(new Error('the reader of the output is gone'))
+    // command without an end stops as it does on Ctrl-C, unless it serves others: whatever collects the log may crash.
+    if (code === 'EPIPE' && !serves) return interrupt.abort(new Error('the reader of the output is gone'))
     if (name === 'stdout' && !isOutputLost)
       opened('stderr', interrupt).write(
         `platformctl: cannot write the output (${code}): ${code === 'ENOSPC' ? 'free some space, or ' : ''}write it elsewhere.\n`,

@@ -138,6 +138,26 @@ test.runIf(existsSync('/dev/full'))(
   },
 )
 
+test.each([
+  ['stdout', 'platformctl: cannot write the output (EPIPE): write it elsewhere.'],
+  ['all', ''],
+] as const)('a daemon goes on when the reader of its log is gone: %s', async (stream, stderr) => {
+  const cwd = await emptyFolder()
+  const ports = ['--web-port', '0', '--api-port', '0', '--agent-port', '0']
+  const args = ['--', bin, 'daemon', ...ports, '--grace', '0']
+  const child = execa(process.execPath, args, { cwd, env: bare({}, cwd), extendEnv: false, reject: false })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  child.stdout.destroy()
+  if (stream === 'all') child.stderr.destroy()
+  const record = () => JSON.parse(readFileSync(path.join(cwd, '.platformctl/daemon.json'), 'utf8'))
+  await expect.poll(record, { timeout: 20_000 }).toMatchObject({ pid: child.pid })
+  for (let count = 0; count < 3; count += 1)
+    expect((await fetch(`${record().urls.web}/nowhere`)).status).toBe(404)
+  expect(record().stoppedAt).toBeUndefined()
+  child.kill('SIGTERM')
+  expect(await child).toMatchObject({ exitCode: 0, stderr })
+})
+
 test('a request that never finishes does not keep the process past its deadline', async () => {
   const it = await daemon(['--deadline', '0.5'])
   const half = raw(it.urls.web)
