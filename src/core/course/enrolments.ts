@@ -152,7 +152,7 @@ export function createEnrolments(host: CourseHost) {
       const begin = await catalog.begin()
       const details = `${people.length} people from ${file}`
       const audit = audited(host, { action: 'import', operator, details })
-      for (let start = 0; start < people.length; start += ADMITTED_AT_ONCE) {
+      for (let start = 0; start < people.length; start = await nextTurn(start + ADMITTED_AT_ONCE)) {
         const chunk = people.slice(start, start + ADMITTED_AT_ONCE)
         const read = await Promise.all(chunk.map((one) => arrivalOf(one, begin)))
         const arrivals = read.filter((one) => one !== undefined)

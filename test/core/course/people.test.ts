@@ -119,6 +119,20 @@ test.each(['admit', 'enrol'] as const)(
   },
 )
 
+test('an import hears of an interruption between two of its transactions', async () => {
+  const it = await courseWith(0, { catalog })
+  const lines = Array.from({ length: 1000 }, (_, n) => `p${n}@example.com,daily,2026-01-02,form\n`)
+  const { people } = reading(`address,course,${CONSENT}\n${lines.join('')}`)
+  const interruption = new AbortController()
+  setImmediate(() => interruption.abort())
+  let done = 0
+  for await (const admitted of it.course.admit(people, { dryRun: false, file: 'people.csv' }, OPS)) {
+    done += admitted.length
+    if (interruption.signal.aborted) break
+  }
+  expect(done).toBeLessThan(1000)
+})
+
 test('whoever is through with a course elsewhere gets nothing of it here, however many lessons it has', async () => {
   const it = await courseWith(0, { catalog })
   const list = `address,course,state,sent,${CONSENT}
