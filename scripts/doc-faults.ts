@@ -12,7 +12,7 @@ const LIMITS = [
   {
     name: 'docs and runbooks',
     matches: /^(?:docs\/(?!reference\/(?!definition|limits|mail-api))|runbooks\/).+\.md$/,
-    words: 26_650,
+    words: 27_000,
   },
   {
     name: 'docs/reference',
@@ -58,7 +58,7 @@ export function docFaults(input: {
       .reduce((sum, file) => sum + wordsIn(readFileSync(path.join(root, file), 'utf8')), 0)
     if (found > words)
       faults.push(
-        `${name}: ${found} words (runs without white space that hold a letter or a digit), and at most ${words} are allowed. Say the same in fewer.`,
+        `${name}: ${found} words (runs without white space that hold a letter or a digit), and at most ${words} are allowed: say the same in ${found - words} fewer. Most of docs/reference is made of texts in src.`,
       )
   }
 

@@ -32,7 +32,7 @@ interface Rule {
   readonly problem?: Exclude<JobProblem['kind'], 'parked'>
   /** Whether the attempt is one of `tries`. */
   readonly counts: boolean | 'countsAll'
-  /** How many failed attempts a message has. A number holds whatever an attempt before may have delivered. */
+  /** How many attempts of any kind may fail: 4 is a first and three more. A number holds whatever one may have delivered. */
   readonly tries: number | 'most' | 'mostUnknown'
   /** Before the next attempt; the answer can only lengthen it. Default: the stream's `pauseMs`. */
   readonly pause?: number | 'oursMs'
