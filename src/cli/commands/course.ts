@@ -9,7 +9,7 @@ import { iso, labelled, plural } from '../output/text.ts'
 import { resumeStreams } from './mail.ts'
 
 const status = courseCommand({
-  summary: 'show counts by state, what is due, and what needs a decision',
+  summary: 'show how many are unconfirmed, confirmed or unsubscribed, what is due, and what needs a decision',
   examples: ['', '--format json'],
   document: 'course status',
   async run(context, _, { course, platform }) {
