@@ -204,7 +204,7 @@ export async function withStore<T>(
 ): Promise<T> {
   const { openLocalStore } = await import('./local.ts')
   const { env } = await loadEnvironment(context, envFile)
-  const store = await openLocalStore(context, env, data)
+  const store = await openLocalStore(context, env, data, true)
   return work({ store, env }).finally(() => store.close())
 }
 

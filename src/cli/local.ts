@@ -56,12 +56,19 @@ export function storeFaultError(address: StoreAddress, error: unknown): unknown 
   return new CommandError(remote ? EXIT.remote : EXIT.usage, error.message)
 }
 
-/** This machine's store, which must exist. */
-export async function openLocalStore(context: Context, env: Environment, data: string | undefined) {
+/** This machine's store, which must exist. With --no-config, `isStoreAlone` takes any: mail must stop whatever a definition is. */
+export async function openLocalStore(
+  context: Context,
+  env: Environment,
+  data: string | undefined,
+  isStoreAlone = false,
+) {
   const address = storeAddress(context, env, data)
   await assertExists(context, address)
   try {
     const store = await openStore(address, { mustExist: true })
+    if (isStoreAlone && context.platform.definition === undefined && context.searched === undefined)
+      return store
     // Only a daemon claims a store: a command that is started in the wrong folder would otherwise shut the daemon out.
     await store.owner
       .name()

@@ -136,6 +136,20 @@ test('a store of another platform is refused with both names until it is adopted
   expect((await run(['course', 'status', '--no-config', ...data])).exitCode).toBe(2)
 })
 
+test('mail is paused and resumed without the definition, which may be broken', async () => {
+  const { at, file, run, start } = await school()
+  const data = ['--data', at('data')]
+  await (await start(['--config', file, ...data])).stop()
+  await writeFile(file, 'export default {')
+  const paused = (await run(['mail', 'pause', '--reason', 'a wrong price', '--no-config', ...data])).stdout
+  expect(paused).toContain('a wrong price')
+  expect(await run(['mail', 'resume', '--no-config', ...data])).toMatchObject({ exitCode: 0 })
+  expect(await run(['course', 'status', '--no-config', ...data])).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('belongs to the platform "Kiln School"'),
+  })
+})
+
 test('a command that was started in the wrong folder does not claim a store that has no record', async () => {
   const { at, file, run, start } = await school()
   const data = ['--data', at('data')]
