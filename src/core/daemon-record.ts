@@ -65,13 +65,13 @@ export function writeRecord(folder: string, record: DaemonRecord): void {
   writeWhole(recordFile(folder), `${JSON.stringify({ ...record, folder: path.resolve(folder) }, null, 2)}\n`)
 }
 
-/** Writes a file whole or not at all; readable by its owner only. */
-export function writeWhole(file: string, text: string): void {
+/** Writes a file whole or not at all; readable by its owner only, unless `mode` says more. */
+export function writeWhole(file: string, text: string, mode = 0o600): void {
   const scratch = `${file}.${process.pid}`
   try {
     // What a crash left, or a link that another user put there.
     rmSync(scratch, { force: true })
-    writeFileSync(scratch, text, { flag: 'wx', mode: 0o600 })
+    writeFileSync(scratch, text, { flag: 'wx', mode })
     renameSync(scratch, file)
   } catch (error) {
     rmSync(scratch, { force: true })

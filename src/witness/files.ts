@@ -1,5 +1,5 @@
-import { rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { writeWhole } from '../core/daemon-record.ts'
 import { MINUTE_MS } from '../core/durations.ts'
 import type { Clock } from '../core/host.ts'
 import { awsRegion, awsSigned, sha256 } from '../core/network/aws-signature.ts'
@@ -10,7 +10,6 @@ import { makeFolder } from '../core/store/sqlite/files.ts'
 import { trimEnd } from '../core/trim-end.ts'
 import type { StatusContent } from '../core/witness.ts'
 
-/** A status that is kept here in place of the platform. */
 export interface KeptStatus {
   readonly snapshot: StatusContent
   /** When the platform last said that it is current; UTC milliseconds. */
@@ -93,14 +92,7 @@ function intoFolder(folder: string) {
   return async (name: string, text: string) => {
     const file = path.join(folder, name)
     makeFolder(path.dirname(file), 0o777)
-    try {
-      await rm(`${file}.new`, { force: true })
-      await writeFile(`${file}.new`, text, { flag: 'wx' })
-      await rename(`${file}.new`, file)
-    } catch (error) {
-      await rm(`${file}.new`, { force: true })
-      throw error
-    }
+    writeWhole(file, text, 0o666)
   }
 }
 

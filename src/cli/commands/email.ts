@@ -1,7 +1,7 @@
-import { existsSync } from 'node:fs'
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { existsSync, mkdirSync } from 'node:fs'
 import path from 'node:path'
 import { parseAddress, parseMailbox } from '../../core/address.ts'
+import { writeWhole } from '../../core/daemon-record.ts'
 import { codeOf } from '../../core/errors.ts'
 import { untilAborted } from '../../core/host.ts'
 import { pathOf } from '../../core/mail/compile/files.ts'
@@ -239,10 +239,8 @@ const build = command({
       throw failure(`${templateFaultText(context.cwd, cause)} Nothing was written.`, { cause })
     })
     const file = path.join(mails.build, BUILD_FILE)
-    await mkdir(path.dirname(file), { recursive: true })
-    await rm(`${file}.new`, { force: true })
-    await writeFile(`${file}.new`, `${JSON.stringify(made)}\n`, { flag: 'wx' })
-    await rename(`${file}.new`, file)
+    mkdirSync(path.dirname(file), { recursive: true })
+    writeWhole(file, `${JSON.stringify(made)}\n`, 0o666)
     return `${Object.keys(made.mails).length} mails in ${path.relative(context.cwd, file)}\n`
   },
 })
