@@ -25,10 +25,7 @@ export interface Vote {
 }
 
 /** Kept over restarts; counts are of rounds in a row. */
-export interface Voting {
-  readonly outage?: Outage | undefined
-  readonly closers: Closers
-  readonly closed: readonly string[]
+export interface Voting extends Omit<Vote, 'name' | 'view'> {
   /** An outage whose end nobody can announce: those who might are gone. */
   readonly forgotten?: string | undefined
   readonly unclaimed: number

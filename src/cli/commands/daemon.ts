@@ -9,6 +9,7 @@ import { validate } from '../../core/env/validate.ts'
 import { codeOf } from '../../core/errors.ts'
 import { type LogFields, systemClock, untilAborted } from '../../core/host.ts'
 import type { Service } from '../../core/service.ts'
+import type { DaemonOptions } from '../../daemon/options.ts'
 import { namesNotRead } from '../check-environment.ts'
 import { placesIn } from '../choose-platform.ts'
 import { camel, command, type Define } from '../command.ts'
@@ -88,11 +89,7 @@ export const define: Define = ({ platform }) => {
   })
 }
 
-interface Options extends Values<typeof INPUTS> {
-  readonly services: readonly Service[]
-  readonly host: string
-  readonly ports: Readonly<Record<Service, number>>
-}
+type Options = Values<typeof INPUTS> & Pick<DaemonOptions, 'services' | 'host' | 'ports'>
 
 async function runDaemon(context: Context, options: Options): Promise<ExitCode> {
   const { platform, clock, random } = context

@@ -1,18 +1,14 @@
+import type { RemoteProbeInput } from '../../core/health/prober.ts'
 import { nearestOf } from '../../core/nearest.ts'
 import { isHere } from '../../core/network/connect.ts'
 import { isBearerToken, splitList } from '../../core/secret.ts'
 import { or } from '../../core/sentences.ts'
-import type { HealthFormat, Service, ServiceDefinition } from '../../core/service.ts'
+import type { Service, ServiceDefinition } from '../../core/service.ts'
 import { type Context, type UsedDaemon, wrongUsage } from '../context.ts'
 import { unknownName } from '../inputs.ts'
 import { complain } from '../output/text.ts'
 
-export interface HealthEndpoint {
-  readonly service: Service
-  readonly url: string
-  readonly health: string
-  readonly format?: HealthFormat | 'any' | undefined
-}
+export type HealthEndpoint = Pick<RemoteProbeInput, 'service' | 'url' | 'health' | 'format'>
 
 /**
  * The services to ask: those named, else those of the env files, of the daemon that runs here, of this machine. Named addresses

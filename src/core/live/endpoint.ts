@@ -1,14 +1,12 @@
 import { DAY_MS } from '../durations.ts'
-import type { Contract } from '../env/contract.ts'
 import type { MailRoute, Settings } from '../env/settings.ts'
 import { given } from '../given.ts'
-import type { ProbeDefinition } from '../health/probe.ts'
 import { CERTIFICATE_DAYS } from '../health/verdict.ts'
 import type { SendOutcome } from '../mail/mailer.ts'
 import { isHere, portOf } from '../network/connect.ts'
 import { proxyOf } from '../network/proxy.ts'
+import type { ResolvedPlatform } from '../platform.ts'
 import { counted } from '../sentences.ts'
-import type { ServiceDefinition } from '../service.ts'
 import type { StoreSchema } from '../store/schema.ts'
 import { failed, type LiveCheck, passed, type Step, skipped, warning } from './live.ts'
 import { isAddress, type LiveNetwork } from './network.ts'
@@ -149,11 +147,8 @@ export function keyStep(
   })
 }
 
-export interface LiveDependencies {
-  readonly name: string
-  readonly contract: Contract
-  readonly services: readonly ServiceDefinition[]
-  readonly probes: readonly ProbeDefinition[]
+export interface LiveDependencies
+  extends Pick<ResolvedPlatform, 'name' | 'contract' | 'services' | 'probes'> {
   readonly settings: Settings
   readonly network: LiveNetwork
   /** UTC milliseconds. */

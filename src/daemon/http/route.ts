@@ -189,9 +189,8 @@ export const query = (
   schema?: z.ZodType,
 ): Parameter => ({ in: 'query', name, description, example, ...(schema && { schema }) })
 
-export const inPath = (
-  name: string,
-  description: string,
-  example: string | number,
-  schema: z.ZodType,
-): Parameter => ({ in: 'path', name, description, example, schema, required: true })
+export const inPath = (...of: Parameters<typeof query>): Parameter => ({
+  ...query(...of),
+  in: 'path',
+  required: true,
+})
