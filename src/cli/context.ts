@@ -203,7 +203,6 @@ export function inertJson(line: string): string {
   )
 }
 
-/** The same context with both streams behind the guard. */
 export function withGuardedOutput(context: Context): Context {
   // Opened when they are used: a quiet command does not pay for a stream.
   let stdout: Output | undefined

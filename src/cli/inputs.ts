@@ -60,7 +60,6 @@ export type Values<Of extends Inputs> = {
   readonly [Key in keyof Of & string as Name<Key>]: Value<Key, Of[Key]>
 }
 
-/** A value that is parsed; undefined when it is not given and has no default. */
 export function value<T>(help: string, parse: (text: string) => T): Input<T | undefined>
 export function value<T>(help: string, parse: (text: string) => T, byDefault: T, shown?: string): Input<T>
 export function value<T>(help: string, parse: (text: string) => T, byDefault?: T, shown?: string) {

@@ -97,7 +97,6 @@ export function faultOf(work: () => void, known = /^/): string | undefined {
 /** The name of a fault for the log; its text could quote an address or a secret. */
 export const faultName = (error: unknown) => (error instanceof Error ? error.name : 'unknown')
 
-/** An error that a code alone describes. */
 export const codeError = (code: string) => Object.assign(new Error(code), { code })
 
 /** A caller got no connection of the pool in time. */

@@ -17,7 +17,6 @@ const NOT_RECORDED = 'the health history cannot be written; the status page show
 export function startRecorder(
   { clock, log }: Pick<Host, 'clock' | 'log'>,
   parts: {
-    /** The health of each service in this process. */
     readonly health: readonly Health[]
     /** Builds of services in other processes, from their health answers. */
     readonly neighbours: Map<Service, string | null>

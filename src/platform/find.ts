@@ -29,7 +29,6 @@ export function findDefinition(folder: string): string | undefined {
 /** A link that leads nowhere is there too, or the default platform would run in place of the one that is meant. */
 const isThere = (file: string) => attempt(() => lstatSync(file)) !== undefined
 
-/** Throws one fault of the file as a whole. */
 export function refuse(file: string, cause: string, fix: string): never {
   throw new DefinitionError(file, [{ path: '', cause, fix }])
 }

@@ -57,7 +57,6 @@ export const thousands = (count: number) => String(count).replaceAll(/\B(?=(?:\d
 export const plural = (count: number, noun: string, several = `${noun}s`) =>
   `${thousands(count)} ${count === 1 ? noun : several}`
 
-/** The texts that there are. */
 export const compact = (...texts: readonly (string | false | undefined)[]) =>
   texts.filter((text) => text !== false && text !== undefined)
 

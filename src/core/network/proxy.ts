@@ -43,7 +43,6 @@ export function proxyOf({ protocol, hostname, port }: URL): URL | undefined {
   return isExempt ? undefined : new URL(proxy.includes('://') ? proxy : `http://${proxy}`)
 }
 
-/** `fetch`, through the proxy of the address. */
 export const proxiedFetch: typeof fetch = async (input, init) => {
   if (proxies === undefined) return fetch(input, init)
   const { EnvHttpProxyAgent, fetch: through } = await import('undici')

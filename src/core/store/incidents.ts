@@ -127,7 +127,6 @@ export const TEXTS = {
     ORDER BY until_at DESC LIMIT 1`,
 }
 
-/** An announcement as its table has it: its translations are JSON. */
 type AnnouncementRow = Omit<model.Announcement, 'translations'> & { translations: string | undefined }
 const announcementOf = ({ translations, ...row }: AnnouncementRow): model.Announcement => ({
   ...row,

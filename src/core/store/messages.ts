@@ -175,7 +175,6 @@ export const noticeSteps = {
   prune: (before: number) => run(TEXTS.pruneNotices, { before }),
 }
 
-/** A row of `mail`: the facts of a notice are JSON. */
 type NoticeRow = Omit<Notice, 'facts'> & { readonly facts: string } & Omit<NoticeMail, 'notice'>
 
 export const notices = ({ one }: Sql): Pick<CourseStore, 'noticeMail'> => ({

@@ -73,7 +73,6 @@ export function openStores(
   return { store, jobStore, keys, known, isKept }
 }
 
-/** Opens the store, and makes sure that it belongs to this platform. */
 export async function openOwnedStore(
   address: StoreAddress | undefined,
   platform: string,

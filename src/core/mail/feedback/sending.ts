@@ -102,7 +102,6 @@ const DOMAINS = new Set([
   't-online.de', 'orange.fr', 'free.fr', 'libero.it', 'mail.ru', 'yandex.ru', 'qq.com', '163.com',
 ])
 
-/** The domain under which an address is counted. */
 export function countedDomain(identity: string): string {
   const domain = identity.slice(identity.lastIndexOf('@') + 1)
   return DOMAINS.has(domain) ? domain : 'other'
