@@ -37,9 +37,7 @@ const STARTING = ['daemon', 'demo']
 
 export type Choice = Pick<Context, 'platform' | 'searched' | 'daemon' | 'unused'>
 
-type Machine = Pick<Context, 'cwd' | 'env'> & {
-  readonly say: (sentence: string) => void
-}
+type Machine = Pick<Context, 'cwd' | 'env'> & { readonly say: (sentence: string) => void }
 
 /**
  * Finds the definition: the file named, else in the working directory, beside an env file, or where the folder's daemon had it; else

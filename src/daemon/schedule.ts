@@ -40,13 +40,13 @@ export function startDispatching(host: Host, platform: OpenedPlatform, store: St
     clock,
     log,
     run: async (signal) => {
-      await store.course.rewindLessons(clock.now())
       await wakes.hour(signal)
       if (signal.aborted) return 'stopped'
       await forgetOld(platform, store, clock.now)
       return 'done'
     },
     minute: wakes.minute,
+    onSetBack: async () => (await course()).redate(),
   })
   return schedule
 }

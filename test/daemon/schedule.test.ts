@@ -182,6 +182,31 @@ test('a process without access to the store does not release an hour that anothe
   expect(runs).toHaveLength(1)
 })
 
+test('what a clock ahead has dated is dated anew once it is set back, and again until that succeeds', async () => {
+  const { store } = await hours()
+  let now = Date.UTC(2026, 10, 23, 10, 30)
+  const told: string[] = []
+  const daemon = createHours({
+    store: await store(),
+    clock: { now: () => now },
+    log: silentLog,
+    run: async () => {
+      told.push('an hour')
+      return 'done'
+    },
+    async onSetBack() {
+      told.push('set back')
+      if (told.length < 4) throw new Error('locked')
+    },
+    onFault: () => told.push('fault'),
+  })
+  for (const hours of [0, 72, -72, 0, 1, 1]) {
+    now += hours * HOUR_MS
+    await daemon.tick()
+  }
+  expect(told).toEqual(['an hour', 'an hour', 'set back', 'fault', 'set back', 'an hour', 'an hour'])
+})
+
 describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
   test.each([
     ['ahead and back', [3, 1, 1, -5]],

@@ -110,7 +110,6 @@ async function runHealth(context: Context, options: Options): Promise<ExitCode> 
   return verdict.outcome === 'passed' && !enough ? EXIT.failed : exitCode(verdict)
 }
 
-/** The token may be in a file. */
 async function processEnv(context: Context): Promise<Context['env']> {
   if (context.env.HEALTH_DEEP_TOKEN_FILE === undefined) return context.env
   return environmentOf(context, [])

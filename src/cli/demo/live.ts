@@ -198,7 +198,6 @@ function framed(web: string): Hono {
   })
 }
 
-/** Is there somebody to press a key? */
 export const openable = () => process.stdin.isTTY === true && process.stdout.isTTY === true
 
 /** Opens the page in a browser when the key o is pressed; answers with what ends that. */

@@ -31,6 +31,8 @@ export interface HoursOptions {
   /** Work that must not wait for the next hour: called each minute in which no hour begins. */
   readonly minute?: (signal: AbortSignal) => Promise<void>
   readonly onDone?: (hour: string) => void
+  /** Called when the clock was set back over an hour, until it resolves. */
+  readonly onSetBack?: () => Promise<void>
   /** Called when an hour failed. It is tried again at the next tick. */
   readonly onFault: (error: unknown, hour: string) => void
 }
@@ -40,18 +42,22 @@ export interface HoursOptions {
  * processes never both run it, a late start catches up once, and an hour whose run failed or was killed is run again.
  * Hours recorded before the clock was set back are still to come: they are forgotten.
  */
-export function createHours({ store, clock, log, run, minute, onDone, onFault }: HoursOptions) {
+export function createHours({ store, clock, log, run, minute, onDone, onSetBack, onFault }: HoursOptions) {
   const stopping = new AbortController()
   let handled = ''
   let claimed: string | undefined
+  let isSetBack = false
   let running: Promise<void> | undefined
 
   async function handle(hour: string): Promise<void> {
     try {
       const hours = await store.forgetHoursAfter(hourAt(clock.now() + MOST_SKEW_MS))
       const again =
-        'the clock was set back: hours that it had counted already run again when they come, and courses that began meanwhile go on late'
+        'the clock was set back: hours that it had counted already run again when they come, and lessons that it put off are planned anew'
       if (hours > 0) log.warn('clock_set_back', again, { hour, hours })
+      isSetBack ||= hours > 0
+      if (isSetBack) await onSetBack?.()
+      isSetBack = false
       const found = await store.claimHour({ hour, leaseMs: LEASE_MS })
       if (found === 'handled') handled = hour
       if (found !== 'claimed') return

@@ -15,6 +15,7 @@ import { createEnrolments } from './enrolments.ts'
 import { aboutOf, audited, type CourseHost } from './host.ts'
 import { createNotices, type NoticesOptions } from './notices.ts'
 import { nextDay, type Subscription } from './subscription.ts'
+import { isDatedAhead } from './transitions/enrol.ts'
 
 const RESOLVE_AT_ONCE = 500
 /** How long a process that runs no daemon may take at its end to send what it has queued. */
@@ -156,6 +157,21 @@ export function openCourse(options: CourseOptions) {
       const plan = day && (await catalog.plan({ ...one, day }, store))
       if (!plan || day > plan.lessons.length) return undefined
       return mailer.messageId(lessonOf(plan, { ...one, day }))
+    },
+    /** Once a clock that was ahead is right, plans what it dated from now on: it would be late by as much. */
+    async redate(): Promise<void> {
+      const now = clock.now()
+      for (let after: string | undefined = ''; after !== undefined; await nextTurn()) {
+        const page: readonly Subscription[] = await store.page(after)
+        for (const one of page.filter((each) => isDatedAhead(each, now))) {
+          const sent = one.sentDays.length
+          const plan = await catalog.plan({ ...one, day: sent + 1 }, store)
+          const next = ({ confirmedAt = now, ...known }: Subscription) =>
+            plan && catalog.next(plan, { ...known, confirmedAt }, sent)
+          await store.redate({ id: one.id, now, next })
+        }
+        after = page.at(-1)?.id
+      }
     },
     /** Puts a lesson that waits for an operator back in line, or marks it sent; false: none does. */
     async resolve(id: string, as: 'retry' | 'sent', operator: Operator = PROGRAM): Promise<boolean> {

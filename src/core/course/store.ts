@@ -21,6 +21,7 @@ import type {
   TokenAnswer,
 } from './subscription.ts'
 import type { Resolution } from './transitions/claim.ts'
+import type { redate } from './transitions/enrol.ts'
 
 /** Counts of the rows that an erasure removed. */
 export interface Erased {
@@ -59,7 +60,6 @@ export type EnrolAnswer =
   | { readonly enrolled: true; readonly id: string; readonly enrolment: number }
   | { readonly enrolled: false; readonly reason: EnrolRefusal }
 
-/** A confirmation token at a moment. */
 export interface TokenUse {
   readonly tokenHash: string
   readonly now: number
@@ -163,8 +163,8 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement>, Keep
   keep(
     input: Pick<Asked, 'now' | 'leaseMs'> & { readonly claims: readonly Claim[]; readonly call: string },
   ): Promise<void>
-  /** Lessons that are due and wait for an attempt that a clock ahead has planned are tried now; gives how many. */
-  rewindLessons(now: number): Promise<number>
+  /** Moves what a clock ahead has dated to `now`, and the next lesson with it. */
+  redate(input: Pick<Change, 'id'> & Parameters<typeof redate>[1]): Promise<void>
   /** True while the claim still holds: not taken over, not unsubscribed. Asked just before handing over. */
   stillHolds(claim: Claim): Promise<boolean>
   /** Records several outcomes in one durable commit; what came too late is left out. */

@@ -6,7 +6,6 @@ import type { RemoteHealth } from './prober.ts'
 export interface Expectations {
   /** Degraded and warnings fail too. */
   readonly strict: boolean
-  /** Every service must run this build. */
   readonly expectBuild: string | undefined
   readonly asks: Dependencies
 }

@@ -2,7 +2,6 @@ import type { Mailbox } from '../address.ts'
 import type { CompiledMail } from './template.ts'
 
 export interface Attachment {
-  /** File name, without a path. */
   readonly name: string
   /** Media type, as `application/pdf` or `text/calendar; method=REQUEST`. */
   readonly type: string

@@ -433,7 +433,5 @@ Das ist die erste Lektion. Die nächste ist eine eigene Datei in diesem Ordner, 
     },
     kinds: { 'page.viewed': 'Aufgerufene Seiten', 'course.subscribed': 'Kurs bestellt' },
   },
-  time: {
-    weekdays: ['Montag', 'Dienstag', 'Mittwoch', 'Donnerstag', 'Freitag', 'Samstag', 'Sonntag'],
-  },
+  time: { weekdays: ['Montag', 'Dienstag', 'Mittwoch', 'Donnerstag', 'Freitag', 'Samstag', 'Sonntag'] },
 }

@@ -3,8 +3,7 @@ import type { HistoryEntry } from '../course/history.ts'
 import type { CourseStore } from '../course/store.ts'
 import type { Claim, Settlement, SubscriptionRecord } from '../course/subscription.ts'
 import * as claiming from '../course/transitions/claim.ts'
-import { FAR_MS } from '../durations.ts'
-import { ASKED_FOR, IS_GENTLE, LESSON_DUE, SENT_NOTE } from './counts.ts'
+import { ASKED_FOR, IS_GENTLE, SENT_NOTE } from './counts.ts'
 import { leaving } from './departures.ts'
 import { all, journal, run, type Sql, type Steps, scalar, setMeta } from './sql.ts'
 import { history, ROW_COLUMNS, ROW_FORMAT, type Row, recordOf, subscriptions } from './subscriptions.ts'
@@ -33,8 +32,6 @@ export const TEXTS = {
       next_attempt_at = CASE WHEN subscription.next_attempt_at IS NOT NULL THEN CAST(@nextAttemptAt AS bigint) END
     FROM {rows subscription: id, enrolment} AS r
     WHERE subscription.id = r.id AND subscription.enrolment = r.enrolment AND subscription.holder = @call AND subscription.claimed_at IS NOT NULL`,
-  rewind: `UPDATE subscription SET next_attempt_at = @now
-    WHERE problem_kind IS NOT NULL AND claimed_at IS NULL AND next_attempt_at > @far AND ${LESSON_DUE} <= @now`,
   holds: `SELECT id, fence FROM subscription WHERE id IN (SELECT value FROM {each @ids}) AND state = 'confirmed'`,
 }
 
@@ -104,7 +101,6 @@ export function dispatch({ one, read, write }: Sql, rowByRow?: RowByRow) {
       const rows = claims.map(({ id, enrolment }) => ({ id, enrolment }))
       await one(run(TEXTS.keep, { rows, call, leaseMs, nextAttemptAt: now + leaseMs }))
     },
-    rewindLessons: (now) => one(run(TEXTS.rewind, { now, far: now + FAR_MS })),
     stillHolds: batchPerTick<Claim, boolean>(async (claims) => {
       const ids = claims.map(({ id }) => id)
       const rows = await one(all<{ id: string; fence: number }>(TEXTS.holds, { ids }, true))

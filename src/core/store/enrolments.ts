@@ -146,6 +146,10 @@ export function enrolments(sql: Sql) {
         if (set) yield* run(TEXTS.ask, { id, language, timeZone })
         return set !== undefined
       }),
+    async redate(input) {
+      const entry = { kind: 'set', reason: 'a clock that was ahead had dated it' } as const
+      await write(() => change(input, entry, (one) => joining.redate(one, input)))
+    },
     async resolve({ as, next, progress, ...input }) {
       const { id, now: at } = input
       const resolved = await write(function* () {

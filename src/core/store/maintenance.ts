@@ -114,7 +114,6 @@ export const upkeep = ({ read }: Sql, schema: Schema, { place, migrate }: Parts)
 export const verifyResult = ({ checked, faults }: Checked, damaged: boolean) => ({
   ok: faults.length === 0,
   damaged,
-  /** Subscriptions looked at. */
   checked,
   /** Each names the row at fault. */
   faults: faults.slice(0, MOST_FAULTS),

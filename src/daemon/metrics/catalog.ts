@@ -115,9 +115,7 @@ const METRICS = {
   ),
   platformctl_deliveries_waiting: personal.gauge(
     'Deliveries that need an operator (parked) or have an unknown outcome.',
-    {
-      problem: ['parked', 'unknown'],
-    },
+    { problem: ['parked', 'unknown'] },
   ),
   platformctl_subscriptions: personal.gauge('Subscriptions of the course.', {
     state: ['unconfirmed', 'confirmed', 'unsubscribed'],

@@ -159,7 +159,6 @@ const courseIndex: ProbeDefinition = {
 
 const [datastore, payments, ...others] = engineProbes
 
-/** In the order of the health bodies. */
 export const learningProbes: readonly ProbeDefinition[] = [
   datastore,
   payments,

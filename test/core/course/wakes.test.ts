@@ -1,9 +1,12 @@
 import { describe, expect, test } from 'vitest'
+import { createCatalog } from '../../../src/core/course/catalog.ts'
 import { type DispatchResult, PAUSED } from '../../../src/core/course/dispatch.ts'
 import { dueAt } from '../../../src/core/course/due.ts'
 import { createWakes } from '../../../src/core/course/wakes.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/durations.ts'
+import { learning } from '../../../src/presets/learning/platform.ts'
 import { courseWith } from '../../support/course.ts'
+import { begin } from '../../support/learning.ts'
 
 describe.each(['sqlite', 'postgres'] as const)('the schedule on %s', (kind) => {
   async function schedule() {
@@ -47,15 +50,90 @@ describe.each(['sqlite', 'postgres'] as const)('the schedule on %s', (kind) => {
     await it.open(it.store.course, { aheadMs: 10 * DAY_MS }).dispatch({ limit: 1 })
     it.answer(({ key }) => ({ kind: 'sent', id: key }))
     expect(await it.minute()).toBe(1)
-    expect(await it.store.course.rewindLessons(it.now())).toBe(1)
+    await it.course.redate()
     expect(await it.minute()).toBe(1)
-    expect(await it.store.course.rewindLessons(it.now())).toBe(0)
+    await it.course.redate()
     expect((await it.rows()).map((one) => one?.nextAttemptAt)).toEqual(
       (await it.rows()).map((one) => one?.dueAt),
     )
     it.answer(() => ({ kind: 'transient', scope: 'message', reason: 'busy' }))
     expect(await it.minute(DAY_MS)).toBe(2)
-    expect(await it.store.course.rewindLessons(it.now())).toBe(0)
+    const waiting = await it.rows()
+    await it.course.redate()
+    expect(await it.rows()).toEqual(waiting)
+  })
+
+  test('a course that a clock three days ahead began goes on a day later once it is right, and each lesson comes once', async () => {
+    const it = await courseWith(1, { kind })
+    const person = { course: 'quantum', identity: 'late@example.com', address: 'late@example.com' }
+    const asked = { ...person, id: 'late', tokenHash: 'hash-late', now: it.now() }
+    await it.store.course.requestConfirmation(asked)
+    await it.store.course.confirm({ begin, tokenHash: 'hash-late', now: it.now() + 3 * DAY_MS })
+    const ahead = it.open(it.store.course, { aheadMs: 3 * DAY_MS })
+    expect(await ahead.dispatch({ limit: 10 })).toMatchObject({ sent: 2 })
+    it.pass(HOUR_MS)
+    const untouched = (await it.rows())[0]
+    await it.course.redate()
+    expect((await it.rows())[0]).toEqual(untouched)
+    const redated = await it.store.course.findById('late')
+    expect(redated).toMatchObject({ lastSentAt: it.now(), dueAt: it.now() + DAY_MS })
+    await it.course.redate()
+    expect(await it.store.course.findById('late')).toEqual(redated)
+    expect(await it.course.history('late')).toContainEqual(
+      expect.objectContaining({ kind: 'set', reason: expect.stringContaining('clock') }),
+    )
+    for (let day = 2; day <= 7; day += 1) {
+      it.pass(DAY_MS)
+      expect(await it.course.dispatch({ limit: 10 })).toMatchObject({ sent: 2, remaining: 0 })
+    }
+    expect(new Set(it.messages.map(({ key }) => key)).size).toBe(14)
+    expect(it.messages).toHaveLength(14)
+  })
+
+  test('a lesson that was never sent, or failed, under a clock that was ahead leaves once it is right', async () => {
+    const it = await courseWith(0, { kind })
+    for (const id of ['waits', 'fails']) {
+      const address = `${id}@example.com`
+      await it.store.course.requestConfirmation({
+        ...{ course: 'quantum', identity: address, address, id, tokenHash: id, now: it.now() },
+      })
+    }
+    await it.store.course.confirm({ begin, tokenHash: 'fails', now: it.now() + 3 * DAY_MS })
+    it.answer(() => ({ kind: 'transient', scope: 'message', reason: 'busy' }))
+    await it.open(it.store.course, { aheadMs: 3 * DAY_MS }).dispatch({ limit: 1 })
+    await it.store.course.confirm({ begin, tokenHash: 'waits', now: it.now() + 3 * DAY_MS })
+    it.answer(({ key }) => ({ kind: 'sent', id: key }))
+    expect(await it.course.dispatch({ limit: 10 })).toMatchObject({ processed: 0 })
+    await it.course.redate()
+    expect(await it.course.dispatch({ limit: 10 })).toMatchObject({ sent: 2 })
+  })
+
+  test('the spacing from a lesson that a clock ahead has sent is counted from when it is right', async () => {
+    const [course] = learning.courses
+    const spaced = createCatalog(course ? [{ ...course, spacingMs: DAY_MS }] : [])
+    const it = await courseWith(0, { kind, catalog: spaced })
+    const asked = { course: 'quantum', identity: 'a@example.com', address: 'a@example.com' }
+    await it.store.course.requestConfirmation({ ...asked, id: 'a', tokenHash: 'a', now: it.now() })
+    await it.store.course.confirm({ begin: await spaced.begin(), tokenHash: 'a', now: it.now() })
+    await it.open(it.store.course, { aheadMs: 3 * DAY_MS }).dispatch({ limit: 10 })
+    await it.course.redate()
+    expect(await it.store.course.findById('a')).toMatchObject({
+      confirmedAt: it.now(),
+      nextAttemptAt: it.now() + DAY_MS,
+    })
+  })
+
+  test('nothing is dated anew that an import has planned, that is in hand, or that no clock ahead has dated', async () => {
+    const it = await courseWith(1, { kind })
+    it.answer(() => ({ kind: 'unknown', reason: 'lost' }))
+    const before = await it.rows()
+    await it.course.redate()
+    expect(await it.rows()).toEqual(before)
+    const ahead = { now: it.now() + 3 * DAY_MS, limit: 1, retries: 0, leaseMs: MINUTE_MS, call: 'c' }
+    await it.store.course.claimDue(ahead)
+    const claimed = await it.rows()
+    await it.course.redate()
+    expect(await it.rows()).toEqual(claimed)
   })
 
   test('sends one overdue lesson an hour after an outage, while each call of the endpoint sends one', async () => {

@@ -1,4 +1,4 @@
-import { DAY_MS, FAR_MS, HOUR_MS } from '../../durations.ts'
+import { DAY_MS, FAR_MS, HOUR_MS, MOST_SKEW_MS } from '../../durations.ts'
 import type { Suppression } from '../../mail/feedback/event.ts'
 import { TOKEN_LIFE_MS } from '../due.ts'
 import {
@@ -9,8 +9,10 @@ import {
   isSuppressed,
   isUnderWay,
   type Joining,
+  type Next,
   type Preferences,
   type Start,
+  type Subscription,
   type SubscriptionRecord,
   type TokenAnswer,
 } from '../subscription.ts'
@@ -157,6 +159,28 @@ export function arrive(
     ...progress,
     lastSentAt,
   }
+}
+
+const newestOf = ({ consent, lastSentAt = 0 }: Subscription) => Math.max(consent?.at ?? 0, lastSentAt)
+
+/** A clock that was ahead began the course, sent the last lesson, or planned the next attempt at one that failed. */
+export const isDatedAhead = (one: Subscription, now: number): boolean =>
+  newestOf(one) > now + MOST_SKEW_MS || (one.problem !== undefined && (one.nextAttemptAt ?? 0) > now + FAR_MS)
+
+/** What such a clock dated moves to `now`, and the next lesson with it; undefined: it is out, or not late. */
+export function redate(
+  record: SubscriptionRecord,
+  { now, next }: { readonly now: number; readonly next: (redated: SubscriptionRecord) => Next | undefined },
+): SubscriptionRecord | undefined {
+  const { confirmedAt, lastSentAt, claimedAt, nextAttemptAt = 0, fence } = record
+  if (!isDatedAhead(record, now) || claimedAt !== undefined) return undefined
+  const newest = newestOf(record)
+  const isWrong = (at = 0) => at > now + MOST_SKEW_MS
+  const moved = (at: number | undefined) => (at && isWrong(at) ? at - newest + now : at)
+  const redated = { ...record, confirmedAt: moved(confirmedAt), lastSentAt: moved(lastSentAt) }
+  const planned = isWrong(newest) ? next({ ...redated, dueAt: undefined })?.dueAt : record.dueAt
+  const dueAt = planned ?? nextAttemptAt
+  return dueAt < nextAttemptAt ? { ...redated, dueAt, nextAttemptAt: dueAt, fence: fence + 1 } : undefined
 }
 
 /** What the reader wants; undefined: nothing changes. `moved`: when the lesson in hand is due in the new zone. */

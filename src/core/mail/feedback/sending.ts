@@ -27,7 +27,6 @@ export interface MailDayCount extends Omit<MailCount, 'at' | 'known'> {
 interface Operation {
   readonly streams: readonly StreamName[]
   readonly now: number
-  /** Written if anything changes. */
   readonly audit: AuditEntry
 }
 

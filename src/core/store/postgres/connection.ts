@@ -222,9 +222,7 @@ async function assertWritable(connection: Connection): Promise<void> {
 /** One transaction on one connection: committed whole, or not at all. Begun again if another one got in its way. */
 export function transaction<T>(pool: Pool, work: (on: Queryable) => Promise<T>, limitMs = pool.limitMs) {
   return pool.using(CONFLICTS, async (connection) => {
-    const on: Queryable = {
-      query: (text, values) => connection.query(silenceAfter(limitMs), text, values),
-    }
+    const on: Queryable = { query: (text, values) => connection.query(silenceAfter(limitMs), text, values) }
     try {
       await on.query(
         `BEGIN; SET LOCAL statement_timeout = ${limitMs}; SET LOCAL idle_in_transaction_session_timeout = ${limitMs === UNLIMITED ? UNLIMITED : IDLE_IN_TRANSACTION_MS}`,
