@@ -214,14 +214,12 @@ function offsetText(ms: number): string {
 const dates = new Map<string, Intl.DateTimeFormat>()
 
 function dateText(at: number, zone: string): string {
-  const format = dates.get(zone) ?? new Intl.DateTimeFormat('en-US', { timeZone: zone, dateStyle: 'medium' })
+  const format = dates.get(zone) ?? new Intl.DateTimeFormat('en-US', { ...DATE, timeZone: zone })
   dates.set(zone, format)
-  return `${weekday(at, zone)}, ${format.format(at)}`
+  return format.format(at)
 }
 
-const weekdays = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
-const weekday = (at: number, zone: string) => weekdays[new Date(at + offsetAt(at, zone)).getUTCDay()] ?? ''
-
+const DATE = { weekday: 'short', year: 'numeric', month: 'short', day: 'numeric' } as const
 const monthFormat = new Intl.DateTimeFormat('en-US', { timeZone: 'UTC', month: 'long', year: 'numeric' })
 
 /** Minutes after midnight that a zone's clock shows. */
