@@ -2,12 +2,14 @@ import path from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createHours } from '../../src/core/course/hours.ts'
 import { HOUR_MS, MINUTE_MS } from '../../src/core/durations.ts'
-import { silentLog } from '../../src/core/host.ts'
+import { silentLog, systemClock, systemRandom } from '../../src/core/host.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import type { Store } from '../../src/core/store/store.ts'
-import { startSchedule } from '../../src/daemon/schedule.ts'
+import { startDispatching, startSchedule } from '../../src/daemon/schedule.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { openLearning } from '../support/learning.ts'
 import { addressOf, openTestStore } from '../support/stores.ts'
+import { testTransport } from '../support/test-transport.ts'
 
 async function hours() {
   const file = path.join(await emptyFolder(), 'store.sqlite')
@@ -180,6 +182,36 @@ test('a process without access to the store does not release an hour that anothe
   works(async () => 'done')
   await start(second).stop()
   expect(runs).toHaveLength(1)
+})
+
+test('somebody whom a daemon enrols under a clock three days ahead gets the second lesson a day after it is set back', async () => {
+  const file = path.join(await emptyFolder(), 'store.sqlite')
+  let now = Date.UTC(2026, 10, 23, 10, 30)
+  const clock = { ...systemClock, now: () => now }
+  const keys: string[] = []
+  const mailer = testTransport(async ({ key }) => {
+    keys.push(key)
+    return { kind: 'sent', id: key }
+  })
+  const platform = openLearning({ env: { STORE_URL: `sqlite:${file}` }, mailer, clock, log: silentLog })
+  const host = { clock, timer: systemClock, log: silentLog, random: systemRandom }
+  const schedule = startDispatching(host, platform, await platform.store())
+  onTestFinished(async () => {
+    await schedule.stop()
+    await platform.close()
+  })
+  const pass = async (ms: number) => {
+    now += ms
+    await schedule.tick()
+    return keys.length
+  }
+  now += 72 * HOUR_MS
+  await (await platform.course()).enrol({ spelling: 'a@example.com', identity: 'a@example.com' })
+  expect(await pass(MINUTE_MS)).toBe(1)
+  expect(await pass(-72 * HOUR_MS)).toBe(1)
+  expect(await pass(23 * HOUR_MS)).toBe(1)
+  expect(await pass(HOUR_MS)).toBe(2)
+  expect(new Set(keys).size).toBe(2)
 })
 
 test('what a clock ahead has dated is dated anew once it is set back, and again until that succeeds', async () => {
