@@ -18,12 +18,9 @@ function post(
   patienceMs: number,
   body?: unknown,
 ) {
-  const authorization = `Bearer ${secret}`
-  const asked =
-    body === undefined
-      ? { headers: { authorization } }
-      : { headers: { authorization, 'content-type': 'application/json' }, body: JSON.stringify(body) }
-  return exchange(url.href, { method: 'POST', signal, ...asked }, LARGEST_ANSWER_BYTES, patienceMs)
+  const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' }
+  const asked = { method: 'POST', signal, headers, body: JSON.stringify(body) ?? null } as const
+  return exchange(url.href, asked, LARGEST_ANSWER_BYTES, patienceMs)
 }
 
 interface Endpoint {
