@@ -33,7 +33,7 @@ ${SHOWN} \`platformctl health --deep\` shows yours.
 |---|---|---|
 ${endpoints.join('\n')}
 
-\`?deep=1\` needs \`Authorization: Bearer\` with HEALTH_DEEP_TOKEN when that is set; without it the answer is 401 and nothing live is run. Give a load balancer the plain endpoint, and a monitor the deep one.
+If HEALTH_DEEP_TOKEN is set, \`?deep=1\` needs it as \`Authorization: Bearer\`; without it the answer is 401 and nothing live is run. The plain endpoint, the status page and metrics about no person stay public: [how to hide them](../guides/faq.md#operation). Give a load balancer the plain endpoint, and a monitor the deep one.
 
 | State | HTTP | Means |
 |---|---|---|
@@ -42,7 +42,7 @@ ${endpoints.join('\n')}
 | \`failing\` | 503 | Something that is configured does not work. |
 | \`skipped\` | – | Of a probe only: not configured. Counts as ok, and is never red. |
 
-A service is the worst of its probes. All probes run at once; one that hangs is reported, and the others still count. An answer is never older than its request: requests that arrive during a run wait for the next run and share it. \`checked: false\` says that nothing live was tried. A client that accepts \`application/health+json\` gets that format (\`pass\`, \`warn\`, \`fail\`) with the same facts. No answer names a host, an address or a credential. Each change of a service’s state is one log line, \`health_changed\`, with the probes to blame.
+A service is the worst of its probes. All probes run at once; one that hangs is reported, and the others still count. No answer is older than its request: requests during a run share the next run. \`checked: false\` says that nothing live was tried. A client that accepts \`application/health+json\` gets that format (\`pass\`, \`warn\`, \`fail\`) with the same facts. No answer names a host, an address or a credential. Each change of a service’s state is one log line, \`health_changed\`, with the probes to blame.
 
 ## platformctl health
 

@@ -9,7 +9,7 @@ const METHODS = ['get', 'post']
 const SECURITY_WORDS: Readonly<Record<Security, string>> = {
   identity: 'a JWT of an account or of the service role',
   dispatchSecret: 'EMAIL_DISPATCH_SECRET',
-  deepToken: 'HEALTH_DEEP_TOKEN, if it is set, for deep checks and details',
+  deepToken: 'HEALTH_DEEP_TOKEN',
   witnessProof: 'proof of the witness’s secret',
   webhookSignature: 'the provider’s signature in `Stripe-Signature`',
   feedbackSignature: 'the mail provider’s signature under MAILER_FEEDBACK_SECRET',
@@ -126,9 +126,13 @@ function parameterTable(
 
 function needs(security: readonly Node[]): string[] {
   const names = security.flatMap((one) => Object.keys(one))
+  // Only the health token may be left out.
+  const optional = security.some((one) => Object.keys(one).length === 0)
+    ? ', if set, for `?deep=1` or `?details`'
+    : ''
   return names.length === 0
     ? []
-    : [`**Needs** ${names.map((name) => SECURITY_WORDS[name as Security]).join(', ')}.`]
+    : [`**Needs** ${names.map((name) => SECURITY_WORDS[name as Security]).join(', ')}${optional}.`]
 }
 
 function bodySection(body: Node, schemas: Node): string[] {

@@ -22,7 +22,7 @@ export function referencePage(contract: Contract): string {
     '# Variables',
     '<!-- Made by `npm run make`. -->',
     'These are the variables of the default platform; `platformctl env list` shows yours. How quotes and `$` are read: [settings](../guides/faq.md#settings). The process environment wins over env files, and a later `--env-file` over an earlier one.',
-    '`HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` apply to [what leaves over HTTP](health.md#platformctl-health); SMTP and PostgreSQL connect directly.',
+    '`HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` (also from an env file) apply to [what leaves over HTTP](health.md#platformctl-health); SMTP and PostgreSQL connect directly.',
     `None of the ${contract.variables.length} variables is required. Unset, empty and white space mean the same: absent. A malformed value behaves as absent.`,
     'For each secret, `NAME_FILE` may name a file that holds the value, as Docker and Kubernetes mount secrets: one newline at its end is removed. Only the commands of platformctl read these files; `openPlatform` takes its environment as it is.',
     ...groups,
