@@ -75,7 +75,7 @@ test('pages with more words than the limit are a fault, and the bars of tables a
   const write = (file: string, words: number) => writeFile(path.join(root, file), 'word '.repeat(words))
   const MEASURE = '(runs without white space that hold a letter or a digit)'
   await write('README.md', 558)
-  await writeFile(path.join(root, 'docs/page.md'), '| word — `2` | --- |\n'.repeat(13_400))
+  await writeFile(path.join(root, 'docs/page.md'), '| word — `2` | --- |\n'.repeat(13_500))
   await write('docs/reference/contract.md', 25_000)
   const faults = () =>
     docFaults({
@@ -88,10 +88,10 @@ test('pages with more words than the limit are a fault, and the bars of tables a
     `README.md: 558 words ${MEASURE}, and at most 557 are allowed: say the same in 1 fewer. Most of docs/reference is made of texts in src.`,
   ])
   await write('README.md', 557)
-  await write('docs/page.md', 27_000)
+  await write('docs/page.md', 27_300)
   await write('docs/reference/limits.md', 1)
   expect(faults()).toEqual([
-    `docs and runbooks: 27001 words ${MEASURE}, and at most 27000 are allowed: say the same in 1 fewer. Most of docs/reference is made of texts in src.`,
+    `docs and runbooks: 27301 words ${MEASURE}, and at most 27300 are allowed: say the same in 1 fewer. Most of docs/reference is made of texts in src.`,
     `docs/reference: 25001 words ${MEASURE}, and at most 25000 are allowed: say the same in 1 fewer. Most of docs/reference is made of texts in src.`,
   ])
 })
