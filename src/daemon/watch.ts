@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import { alertsFiles } from '../core/daemon-record.ts'
-import { HOUR_MS } from '../core/durations.ts'
+import { HOUR_MS, MINUTE_MS } from '../core/durations.ts'
 import type { Settings } from '../core/env/settings.ts'
 import { faultName } from '../core/errors.ts'
 import { ok } from '../core/health/probe.ts'
@@ -28,6 +28,8 @@ import { forgetOld } from './schedule.ts'
 
 const NOT_FORGOTTEN = 'what is old could not be deleted; it is tried again in an hour'
 const NOT_SENT = 'queued mails could not be sent; the next round tries again'
+/** Mail that another process of the store sends so long after a refusal here shows that the refusal is over. */
+const REFUSAL_MS = 10 * MINUTE_MS
 
 /** Records health each minute, with what else can be wrong, and sends alerts and notices about it. */
 export function keepWatch(
@@ -138,8 +140,8 @@ export interface ConditionsOptions extends Pick<DaemonOptions, 'dataFolder' | 'f
   readonly channels: readonly Pick<Hearing, 'name'>[]
   readonly known: () => Pick<SelfObservations, 'certificates' | 'mailRefused'> & Partial<SelfObservations>
   readonly outcomes?: ReturnType<typeof watchOutcomes>
-  /** Why the last message that was not sent was not. */
-  readonly mailFailure?: () => string | undefined
+  /** Why the last message that was not sent was not, and when. */
+  readonly mailFailure?: () => { readonly reason: string; readonly at: number } | undefined
   /** The clock of the store’s server. */
   readonly storeTime?: () => Promise<number>
   /** How far the clock is ahead of most servers; undefined: nobody knows. */
@@ -156,8 +158,10 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
   const sendsLessons = store.persistent && settings.mail !== undefined
   return async (reports: readonly RoundReport[] = [], writeMs?: number) => {
     const now = clock.now()
+    const known = options.known()
+    const failure = options.mailFailure?.()
     const isFailing = (name: string) => reports.some(({ probes }) => probes[name]?.state === 'failing')
-    const [lessonsDueSince, holds, told, disk, outcomes, storeTime] = await Promise.all([
+    const [lessonsDueSince, holds, told, disk, outcomes, storeTime, lastMail] = await Promise.all([
       // A read error is not reported here: the store and the disk have their own probes.
       sendsLessons ? dueSince(store.course, now).catch(() => undefined) : NONE_DUE,
       store.persistent ? store.sending.holds().catch(() => undefined) : [],
@@ -165,13 +169,16 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
       freeSpace(options.dataFolder).catch(() => undefined),
       judge?.((name) => CONDITIONS[name].dependsOn?.some(isFailing) ?? false),
       options.storeTime?.().catch(() => undefined),
+      known.mailRefused && store.persistent ? store.sending.lastMail().catch(() => undefined) : undefined,
     ])
+    const isOver = failure !== undefined && (lastMail?.sentAt ?? 0) - failure.at > REFUSAL_MS
     // Leases and all other processes of the store go by its clock.
     const of = storeTime === undefined ? 'that of most servers it asks' : 'the store’s'
     const aheadMs = storeTime === undefined ? options.clockAheadMs?.() : clock.now() - storeTime
     return conditionsReport(
       {
-        ...options.known(),
+        ...known,
+        ...(isOver && { mailRefused: false }),
         lessonsDueSince,
         disk,
         writeMs,
@@ -180,7 +187,7 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
         outcomes: outcomes && {
           ...outcomes,
           ...(outcomes.mail_failing && {
-            mail_failing: [outcomes.mail_failing, options.mailFailure?.()].filter(Boolean).join(': '),
+            mail_failing: [outcomes.mail_failing, failure?.reason].filter(Boolean).join(': '),
           }),
         },
         clock: aheadMs === undefined ? undefined : { aheadMs, of },

@@ -9,6 +9,7 @@ import type { Store } from '../../src/core/store/store.ts'
 import { openMetrics } from '../../src/daemon/metrics/metrics.ts'
 import { type ConditionsOptions, createConditions } from '../../src/daemon/watch.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
+import { addressOf, openTestStore } from '../support/stores.ts'
 
 const NOW = Date.UTC(2026, 10, 22)
 const DAY = 24 * 60 * 60 * 1000
@@ -45,7 +46,7 @@ async function noted(
   const incidents = {
     unfinished: async () => ({ incidents: [], messages: told }),
   } as unknown as Store['incidents']
-  const sending = { holds: async () => holds } as unknown as Store['sending']
+  const sending = { holds: async () => holds, lastMail: async () => ({}) } as unknown as Store['sending']
   const report = await createConditions(
     { now: () => NOW },
     {
@@ -98,7 +99,7 @@ function counting() {
     neighbours: new Map(),
     channels: [],
     outcomes: metrics.watchOutcomes(),
-    mailFailure: () => 'the mail server cannot take the message now (452)',
+    mailFailure: () => ({ reason: 'the mail server cannot take the message now (452)', at: NOW }),
     freeSpace: async () => ({ freeBytes: 50e9, bytes: 100e9 }),
   })
   const times = (count: number, work: () => void) => Array.from({ length: count }).forEach(work)
@@ -328,4 +329,36 @@ test('the free space of a real folder is read', async () => {
   expect((await noted({}, { dataFolder: './none', freeSpace: undefined })).names).not.toContain(
     'disk_nearly_full',
   )
+})
+
+test('a refusal that one process met ten minutes ago is over once another process of the store sends', async () => {
+  const store = await openTestStore(await addressOf('sqlite'))
+  let refusedAt = NOW
+  const looks = createConditions(
+    { now: () => NOW + 20 * 60_000 },
+    {
+      settings: readSettings(learning, {}),
+      store,
+      dataFolder: '.',
+      known: () => ({ certificates: [], mailRefused: 'the sender is refused' }),
+      mailFailure: () => ({ reason: 'the sender is refused', at: refusedAt }),
+      services: ['web'],
+      neighbours: new Map(),
+      channels: [],
+    },
+  )
+  const state = async () => (await looks()).probes.mail_refused?.state
+  const sent = (minutes: number) => {
+    const message = { kind: 'sent', source: 'smtp', domain: 'example.com', count: 1 } as const
+    return store.sending.count([{ ...message, at: NOW + minutes * 60_000 }])
+  }
+  expect(await state()).toBe('failing')
+  await sent(-5)
+  await sent(8)
+  expect(await state()).toBe('failing')
+  await sent(12)
+  expect(await state()).toBe('ok')
+  // It goes on here, although others send.
+  refusedAt = NOW + 11 * 60_000
+  expect(await state()).toBe('failing')
 })

@@ -76,14 +76,14 @@ export function openMail(
   const unreached = new Set<string>()
   /** When the first messages since then got to nobody. */
   let busy: readonly number[] = []
-  let failure: string | undefined
+  let failure: { readonly reason: string; readonly at: number } | undefined
   const mailer: SuppressingMailer = {
     ...suppressing,
     async send(message, signal, recorded) {
       sending += 1
       try {
         const outcome = await suppressing.send(message, signal, recorded)
-        if (outcome.kind !== 'sent') failure = outcome.reason
+        if (outcome.kind !== 'sent') failure = { reason: outcome.reason, at: clock.now() }
         if (!isOutcome(outcome)) return outcome
         const { stream = streamOf(mails.definitions, message.template) } = message
         counted(stream, outcome.kind === 'sent' || outcome.kind === 'unknown' ? outcome.kind : 'failed')
