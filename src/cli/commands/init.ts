@@ -71,7 +71,8 @@ async function initDefinition(
   if (there !== undefined)
     throw wrongUsage(`${there} already exists and was not overwritten: edit it, or move it away.`)
   const source = from ?? ['.env.schema', '.env.example'].find((name) => existsSync(path.join(cwd, name)))
-  const sketch = sketchDefinition(source === undefined ? '' : await readTextFile(context, source), baseGroups)
+  const text = source === undefined ? '' : await readTextFile(context, source)
+  const sketch = sketchDefinition(text, baseGroups, source === undefined || isExample(source))
   // `kiln-school` → `Kiln school`.
   const words =
     path
@@ -101,6 +102,9 @@ async function initDefinition(
   return `${report(sketch, source, wrote, programName(context.env)).join('\n')}\n`
 }
 
+/** What such a file holds was written to be published. */
+const isExample = (file: string) => /example|sample|template|schema|dist|default/i.test(path.basename(file))
+
 /** `lesson`: one sentence on the first one, if there is one. */
 function report(
   { groups, known, skipped, odd }: DefinitionSketch,
@@ -119,7 +123,7 @@ function report(
   return compact(
     source === undefined
       ? `Wrote ${FILE} without a group: there is no .env.schema or .env.example here.`
-      : `Wrote ${FILE} from ${source}.`,
+      : `Wrote ${FILE} from ${source}${isExample(source) ? '' : ', without its values'}.`,
     ...(groups.length === 0 ? [] : ['Guessed; correct what is wrong:', ...said]),
     known.length > 0 && `Left out, as the preset has them: ${known.join(', ')}.`,
     skipped.length > 0 && `Left out, as they belong to Node.js: ${skipped.join(', ')}.`,

@@ -92,7 +92,7 @@ const SECRETS = kindsThat((kind) => kind.shows === true && kind.secret === true)
 const LONGEST_EXAMPLE = 300
 
 /** Guesses what a variable is. A value that may be a secret is never taken over. */
-function infer(sketch: Sketch): Inferred {
+function infer(sketch: Sketch, takesValues: boolean): Inferred {
   const { name, value, comments, marks } = sketch
   const said = comments.join(' ').replaceAll(/\s+/g, ' ').trim().slice(0, 200)
   // A comment may hold a value that was commented out.
@@ -113,15 +113,15 @@ function infer(sketch: Sketch): Inferred {
     }
   const given = { kind, ...summary, ...(of && { of }) }
   const fits =
+    takesValues &&
     value !== '' &&
     value.length <= LONGEST_EXAMPLE &&
     !looksSecret(value) &&
     !PUBLIC.test(name) &&
     parseValue(given, value).ok
-  if (!fits) return { name, variable: { ...given, ...required }, because }
   // Beside a schema's decorators a value is the default; in an example it is an example.
-  const variable = marks.size > 0 ? { ...given, default: value } : { ...given, example: value }
-  return { name, variable, because }
+  const taken = fits ? (marks.size > 0 ? { default: value } : { example: value }) : required
+  return { name, variable: { ...given, ...taken }, because }
 }
 
 const secretKind = (kind: Kind, value: string): Kind =>
@@ -180,8 +180,12 @@ export type DefinitionSketch = ReturnType<typeof sketchDefinition>
 /** A name with other signs than those of variables. */
 const ODD = /^\s*(?:export\s+)?[A-Za-z_]\w*[.-][\w.-]*\s*=/
 
-/** Groups the variables of an example by their headings, or by the first word of their names. */
-export function sketchDefinition(text: string, preset: Readonly<Record<string, GroupDefinition>>) {
+/** Groups the variables of an example by their headings, or by the first word of their names. Any value of an env file in use may be a secret: `takesValues` is false. */
+export function sketchDefinition(
+  text: string,
+  preset: Readonly<Record<string, GroupDefinition>>,
+  takesValues = true,
+) {
   const ofPreset = new Set(Object.values(preset).flatMap(({ variables }) => Object.keys(variables)))
   const all = readExample(text)
   const own = all.filter(
@@ -194,7 +198,7 @@ export function sketchDefinition(text: string, preset: Readonly<Record<string, G
       /** Variables that belong together, judging by their names. */
       const pairs = pairsOf(names, PAIRS)
       const guesses = pairsOf(names, GUESSES).filter(([one = '']) => !pairs.flat().includes(one))
-      return { name, variables: sketches.map(infer), pairs, guesses }
+      return { name, variables: sketches.map((one) => infer(one, takesValues)), pairs, guesses }
     }),
     known: all.map(({ name }) => name).filter((name) => ofPreset.has(name)),
     odd: text.split('\n').filter((line) => ODD.test(line)).length,
