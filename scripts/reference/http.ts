@@ -7,7 +7,7 @@ import { SHOWN } from './platform.ts'
 type Node = { readonly [key: string]: Json }
 const METHODS = ['get', 'post']
 const SECURITY_WORDS: Readonly<Record<Security, string>> = {
-  identity: 'a JWT of an account or of the service role',
+  identity: 'a [JWT](../guides/directory.md)',
   dispatchSecret: 'EMAIL_DISPATCH_SECRET',
   deepToken: 'HEALTH_DEEP_TOKEN',
   witnessProof: 'proof of the witness’s secret',

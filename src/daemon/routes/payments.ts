@@ -12,7 +12,7 @@ export const checkoutRoute = () =>
     tag: 'Payments',
     summary: 'Opens a checkout session for a configured price',
     description:
-      'The customer is the person whose account asks (the service role is none: 401), the price one that the environment configures: by its plan (`pro-monthly`, `pro-yearly`, `team-monthly`, `team-yearly`) or by its id. Any other is a 400. Two clicks within ten minutes are one session.',
+      'Needs the token of a person, who becomes the customer; the service role gets 401. The price is one that the environment configures, by its plan (`pro-monthly`, `pro-yearly`, `team-monthly`, `team-yearly`) or its id; any other is a 400. Two clicks within ten minutes open one session.',
     security: 'identity',
     body: jsonBody(8 * 1024, 'CheckoutRequest', CheckoutRequest, { plan: { price: 'pro-monthly' } }),
     answers: [
