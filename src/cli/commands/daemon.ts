@@ -67,7 +67,7 @@ export const define: Define = ({ platform }) => {
     notes:
       'On a terminal the log is written for people, elsewhere as JSON lines. LOG_LEVEL sets how much is logged. SIGHUP (which reloads nothing), SIGUSR1 and SIGUSR2 are logged and ignored; SIGHUP of a closing terminal stops as SIGTERM does. SIGTERM and Ctrl-C shut down gracefully; a second one stops at once. Under systemd with Type=notify the daemon reports ready, stopping and the watchdog.',
     exits:
-      '0 stopped cleanly, 1 half-configured environment or a fault at run time, 2 port taken, store not writable, STORE_URL or the key of a webhook malformed, or the file of a secret unusable, 3 STORE_URL unreachable or refused, 70 the disk did not confirm a write. A supervisor should restart the daemon after 3 and 70.',
+      '0 stopped cleanly, 1 half-configured environment or a fault at run time, 2 port taken, store not writable, STORE_URL or the key of a webhook malformed, or the file of a secret unusable, 3 STORE_URL unreachable or refused, 70 the disk did not confirm a write. A supervisor should restart the daemon after 1, 3 and 70.',
     examples: [
       '--env-file .env',
       '--service web --web-port 8080 --host 0.0.0.0',
