@@ -121,6 +121,8 @@ export async function listen(host: string, port: number) {
     if (!socket.writable || answering || error.code === 'ECONNRESET') socket.destroy()
     else refuse(socket, PARSE_FAULTS[error.code ?? ''] ?? 'bad_request')
   })
+  // The system could not accept a connection: the next one may succeed. A port that is taken rejects below.
+  server.on('error', () => {})
   await once(server.listen(port, host), 'listening')
 
   return {

@@ -69,6 +69,8 @@ export async function serveWitness(
   })
   server.maxConnections = MOST_CONNECTIONS
   server.on('clientError', (_, socket) => socket.destroy())
+  // The system could not accept a connection: the next one may succeed. A port that is taken rejects below.
+  server.on('error', () => {})
   await once(server.listen(port, host), 'listening')
   return {
     // It listens on a port, not on a socket file.

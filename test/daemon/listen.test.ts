@@ -1,3 +1,4 @@
+import { tracingChannel } from 'node:diagnostics_channel'
 import { Server as HttpServer } from 'node:http'
 import { connect, Server } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
@@ -318,4 +319,21 @@ test('bytes that are no request get no answer in the middle of another one', asy
 test('a port that is taken is an error, not a listener', async () => {
   const { port } = await listening()
   await expect(listen('127.0.0.1', port)).rejects.toMatchObject({ code: 'EADDRINUSE' })
+})
+
+test('a connection that the system cannot accept ends nothing: the next one is answered', async () => {
+  const opened: unknown[] = []
+  const channel = tracingChannel('net.server.listen')
+  const begun = { asyncStart: ({ server }: { server?: unknown }) => void opened.push(server) } as never
+  channel.subscribe(begun)
+  onTestFinished(() => void channel.unsubscribe(begun))
+  const listener = await listening(() => new Response('here'))
+  const [server] = opened as Server[]
+  for (const code of ['ENFILE', 'ENOBUFS'])
+    server?.emit('error', Object.assign(new Error('accept'), { code }))
+  expect(server).toBeInstanceOf(Server)
+  const { text } = await fetch(`http://127.0.0.1:${listener.port}/`).then(async (answer) => ({
+    text: await answer.text(),
+  }))
+  expect(text).toBe('here')
 })
