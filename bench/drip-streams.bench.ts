@@ -100,7 +100,7 @@ export const benchmark: Benchmark = {
   },
 }
 
-/** SQL that adds so many subscribers to notices, and as many confirmations, sign-in mails and mails of a program that are due. */
+/** SQL that adds this many subscribers of notices, and as many confirmations, sign-in mails and mails of a program, all of them due. */
 function mailsDue(others: number, now: number): string {
   const numbers = `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${others})`
   const subscriber = (state: string, course: string) => `

@@ -101,6 +101,7 @@ export function programName(env: Context['env']): string {
   return isThere ? 'platformctl' : (embedded?.root ?? 'npx -- platformctl')
 }
 
+/** Exit codes (CONTRACT §7). */
 export const EXIT = {
   /** Passed: warnings and degraded allowed. */
   passed: 0,

@@ -63,7 +63,9 @@ export interface ResolvedPlatform {
   readonly insights: InsightsDefinition
   readonly heartbeats: readonly HeartbeatDefinition[]
   readonly texts: PlatformTexts
+  /** `link` when left out. */
   readonly confirmation?: 'link' | 'button'
+  /** `link` when left out. */
   readonly unsubscription?: 'link' | 'button'
   readonly challenge?: Challenge
   readonly security?: SecurityContact

@@ -28,7 +28,7 @@ import { forgetOld } from './schedule.ts'
 
 const NOT_FORGOTTEN = 'what is old could not be deleted; it is tried again in an hour'
 const NOT_SENT = 'queued mails could not be sent; the next round tries again'
-/** Mail that another process of the store sends so long after a refusal here shows that the refusal is over. */
+/** If another process of the store has sent mail this long after a refusal here, the refusal is over. */
 const REFUSAL_MS = 10 * MINUTE_MS
 
 /** Records health each minute, with what else can be wrong, and sends alerts and notices about it. */

@@ -151,6 +151,7 @@ export type Begin = (enrolment: {
 }) => Start | undefined
 
 export interface Preferences {
+  /** IANA name. */
   readonly timeZone?: string | undefined
   readonly language?: string | undefined
 }

@@ -170,6 +170,7 @@ export interface LessonText {
   /** Of the other fields. */
   readonly hash: string
   readonly format: 'md' | 'mjml'
+  /** A language tag. */
   readonly language: string
   readonly source: string
 }

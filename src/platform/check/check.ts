@@ -15,6 +15,7 @@ const uri = (form: RegExp) =>
 const contact = uri(/^(?:mailto:|tel:|https:\/\/)\S+$/)
 const NO_CONTACT = ['There is no contact.', "Write it as contact: 'mailto:security@example.com'."] as const
 
+/** Where a weakness is reported (RFC 9116). */
 export const security = object<SecurityInput>('a security contact', {
   contact: needed(
     (place, value, names) => {
