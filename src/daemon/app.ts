@@ -20,7 +20,7 @@ import type { OpenOptions } from './embedding.ts'
 import { type Metrics, openMetrics } from './metrics/metrics.ts'
 import { openAnalytics } from './open/analytics.ts'
 import { openCoursePart } from './open/course.ts'
-import { openMail } from './open/mail.ts'
+import { isRefusalOver, openMail } from './open/mail.ts'
 import { openStores } from './open/stores.ts'
 import { sharedIncidents, statusSource } from './status.ts'
 
@@ -95,6 +95,10 @@ export function openApp(host: Host, options: OpenOptions) {
     confirmationsExhausted: courses.confirmationsExhausted,
     heartbeat: async (input) => (await store()).heartbeats.expect(input),
     mailHolds: async () => (await known())?.sending.holds() ?? [],
+    mailRefused: async () => {
+      if (!mailService.refused()) return false
+      return !isRefusalOver(mailService.failure(), (await (await known())?.sending.lastMail())?.sentAt)
+    },
     isConfiguredApart: async () => {
       const [{ noteConfiguration }, own] = await Promise.all([store(), configuration()])
       return (await noteConfiguration(replica, own, clock.now())).some((other) => other !== own)

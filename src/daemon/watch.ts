@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import { alertsFiles } from '../core/daemon-record.ts'
-import { HOUR_MS, MINUTE_MS } from '../core/durations.ts'
+import { HOUR_MS } from '../core/durations.ts'
 import type { Settings } from '../core/env/settings.ts'
 import { faultName } from '../core/errors.ts'
 import { ok } from '../core/health/probe.ts'
@@ -21,6 +21,7 @@ import type { Store } from '../core/store/store.ts'
 import { alertChannels, startAlerts, visitorsHear } from './alerts.ts'
 import { watchCertificates } from './certificates.ts'
 import type { watchOutcomes } from './metrics/outcomes.ts'
+import { isRefusalOver } from './open/mail.ts'
 import { type Closing, type DaemonOptions, placesOf } from './options.ts'
 import type { OpenedPlatform } from './platform.ts'
 import { startRecorder } from './recorder.ts'
@@ -28,8 +29,6 @@ import { forgetOld } from './schedule.ts'
 
 const NOT_FORGOTTEN = 'what is old could not be deleted; it is tried again in an hour'
 const NOT_SENT = 'queued mails could not be sent; the next round tries again'
-/** If another process of the store has sent mail this long after a refusal here, the refusal is over. */
-const REFUSAL_MS = 10 * MINUTE_MS
 
 /** Records health each minute, with what else can be wrong, and sends alerts and notices about it. */
 export function keepWatch(
@@ -171,14 +170,13 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
       options.storeTime?.().catch(() => undefined),
       known.mailRefused && store.persistent ? store.sending.lastMail().catch(() => undefined) : undefined,
     ])
-    const isOver = failure !== undefined && (lastMail?.sentAt ?? 0) - failure.at > REFUSAL_MS
     // Leases and all other processes of the store go by its clock.
     const of = storeTime === undefined ? 'that of most servers it asks' : 'the store’s'
     const aheadMs = storeTime === undefined ? options.clockAheadMs?.() : clock.now() - storeTime
     return conditionsReport(
       {
         ...known,
-        ...(isOver && { mailRefused: false }),
+        ...(isRefusalOver(failure, lastMail?.sentAt) && { mailRefused: false }),
         lessonsDueSince,
         disk,
         writeMs,

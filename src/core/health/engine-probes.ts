@@ -59,12 +59,12 @@ type Check = (context: ProbeContext) => Promise<ProbeResult>
 const unless =
   (
     check: Check,
-    trouble: () => string | undefined | Promise<string | undefined>,
+    trouble: (context: ProbeContext) => string | undefined | Promise<string | undefined>,
     isChecked?: boolean,
   ): Check =>
   async (context) => {
     const result = await check(context)
-    const reason = result.state === 'ok' ? await trouble() : undefined
+    const reason = result.state === 'ok' ? await trouble(context) : undefined
     return reason === undefined ? result : degraded(reason, isChecked ?? result.checked)
   }
 
@@ -143,7 +143,9 @@ export const mailProbe: ProbeDefinition = {
   name: 'mail',
   service: WEB,
   group: 'mail',
-  open: ({ settings, verifyMail, confirmationsExhausted = () => false, mailHolds = async () => [] }) => {
+  open: (parts) => {
+    const { settings, verifyMail, confirmationsExhausted = () => false } = parts
+    const { mailHolds = async () => [], mailRefused = async () => false } = parts
     const reasonOf = (error: unknown, { aborted }: AbortSignal) => {
       if (aborted) return 'its server did not answer in time'
       return error instanceof MailFault ? error.message : 'its server cannot be reached, or refuses'
@@ -153,14 +155,19 @@ export const mailProbe: ProbeDefinition = {
         () => ok(true),
         (error: unknown) => failing(reasonOf(error, signal)),
       )
-    return unless(configured(settings, 'mail', live, settings.mail !== undefined), async () => {
+    return unless(configured(settings, 'mail', live, settings.mail !== undefined), async ({ deep }) => {
       // If the store cannot be read, or hangs, its own probe says so.
-      const paused = holdsText(await within(HOLDS_MS, mailHolds(), () => []).catch(() => []))
-      return paused ?? (confirmationsExhausted() ? EXHAUSTED : undefined)
+      const [holds, isRefused] = await Promise.all([
+        within(HOLDS_MS, mailHolds(), () => []).catch(() => []),
+        within(HOLDS_MS, mailRefused(), () => false).catch(() => false),
+      ])
+      const paused = holdsText(holds, deep && settings.health.deepToken !== undefined)
+      return paused ?? (isRefused ? REFUSED : confirmationsExhausted() ? EXHAUSTED : undefined)
     })
   },
 }
 const HOLDS_MS = 500
+const REFUSED = 'its provider refuses the mail of this platform'
 const EXHAUSTED = 'the confirmations that may be mailed in a day are used up'
 
 export const storeProbe: ProbeDefinition = {

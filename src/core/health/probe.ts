@@ -118,6 +118,8 @@ export interface ProbeParts {
   readonly confirmationsExhausted?: () => boolean
   /** The streams of mail that are paused; none while no store is open. */
   readonly mailHolds?: () => Promise<readonly Hold[]>
+  /** Whether the provider refuses the sender, or everybody. */
+  readonly mailRefused?: () => Promise<boolean>
   /** Whether a proxy that TRUST_PROXY does not name was seen within the last hour. */
   readonly untrustedProxy?: () => boolean
   /** Whether the keys that tokens are verified with could not be had when a token last asked for them. */

@@ -71,11 +71,11 @@ export function heldTogether(
 }
 
 /** `courses are paused: REASON` or `mail is paused (sign-in, mail): REASON`; undefined while nothing is. */
-export function holdsText(holds: readonly Hold[]): string | undefined {
-  const texts = heldTogether(holds).map(({ streams, reason }) =>
-    streams.join() === 'course'
-      ? `courses are paused: ${reason}`
-      : `mail is paused (${streams.join(', ')}): ${reason}`,
-  )
+export function holdsText(holds: readonly Hold[], withReasons: boolean): string | undefined {
+  const texts = heldTogether(holds).map(({ streams, reason }) => {
+    const paused =
+      streams.join() === 'course' ? 'courses are paused' : `mail is paused (${streams.join(', ')})`
+    return withReasons ? `${paused}: ${reason}` : paused
+  })
   return texts.length === 0 ? undefined : texts.join('; ')
 }

@@ -19,6 +19,11 @@ const UNREACHED = 3
 /** A provider that limits our rate, or cannot be reached, for a shorter time is only busy. */
 const BUSY_MS = 10 * MINUTE_MS
 
+/** If another process of the store has sent mail this long after a refusal here, the refusal is over. */
+const REFUSAL_MS = 10 * MINUTE_MS
+export const isRefusalOver = (refusal: { readonly at: number } | undefined, sentAt = 0) =>
+  refusal !== undefined && sentAt - refusal.at > REFUSAL_MS
+
 export type MailService = ReturnType<typeof openMail>
 
 /** The transport behind the list of suppressed addresses, counted and paced across all dispatchers. */

@@ -53,6 +53,7 @@ function look(
       groups: new Map(),
       addresses: new Map(),
       lacking: new Set(),
+      health: {},
       ...settings,
     } as unknown as Settings,
     random: systemRandom,
@@ -90,7 +91,7 @@ test.each([
   },
 )
 
-const MAIL = { settings: { mail: {} } }
+const MAIL = { settings: { mail: {}, health: { deepToken: ['a-token'] } } }
 test('mail is asked with deep alone, and says why it fails, that courses are paused, and that a budget is used up', async () => {
   expect(state(await look(mailProbe, { ...MAIL, verifyMail: fails, deep: false }))).toEqual([
     'ok',
@@ -122,6 +123,19 @@ test('mail is asked with deep alone, and says why it fails, that courses are pau
     'degraded',
     true,
     'courses are paused: many bounced',
+  ])
+  // The operator's words are for operators: for no shallow request, and for no deep one that needs no token.
+  const open = { ...MAIL, settings: { mail: {}, health: {} } }
+  for (const one of [
+    { ...MAIL, deep: false },
+    { ...open, deep: true },
+  ])
+    expect((await look(mailProbe, { ...one, ...paused })).reason).toBe('courses are paused')
+  const mailRefused = async () => true
+  expect(state(await look(mailProbe, { ...MAIL, mailRefused, deep: false }))).toEqual([
+    'degraded',
+    false,
+    'its provider refuses the mail of this platform',
   ])
   expect((await look(mailProbe, { ...MAIL, ...paused, verifyMail: fails })).state).toBe('failing')
   expect(
