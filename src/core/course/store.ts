@@ -32,11 +32,12 @@ export interface Erased {
   readonly bytesGone: boolean
 }
 
-export interface CourseCounts extends Omit<Backlog, 'due'> {
+export interface CourseCounts extends Omit<Backlog, 'due' | 'sending'> {
   readonly byCourse: Readonly<Record<string, Readonly<Record<SubscriptionState, number>>>>
   readonly byState: Readonly<Record<SubscriptionState, number>>
   /** Confirmed subscriptions by the lessons they were sent, from none to all of the longest course. */
   readonly byLessons: readonly number[]
+  /** With those that are out for sending. */
   readonly dueNow: number
   /** Mails due in the next 24 hours, hour by hour, not counting those due now. */
   readonly dueByHour: readonly number[]
@@ -49,7 +50,9 @@ export interface Backlog {
   readonly due: number
   /** Lessons that are due and wait for their next attempt, because one failed. */
   readonly waiting: number
-  /** UTC milliseconds of the first of those attempts. */
+  /** Lessons that are out for sending, or were when their process was killed. */
+  readonly sending: number
+  /** UTC milliseconds of the first attempt of those that wait. */
   readonly nextTryAt: number | undefined
   /** UTC milliseconds at which the oldest lesson that is due became so, whatever was tried since. */
   readonly oldestDueAt: number | undefined

@@ -34,6 +34,7 @@ export const TEXTS = {
       FROM (${bothHalves('SELECT count(*) AS n, min(next_attempt_at) AS oldest', 'next_attempt_at <= @now')}) AS halves`,
   // Lessons with a problem or out for sending: attempts moved their next attempt, but not the time they became due.
   inHand: `SELECT count(*) FILTER (WHERE waits AND at > @now) AS waiting,
+        count(*) FILTER (WHERE NOT waits AND at > @now) AS sending,
         min(at) FILTER (WHERE waits AND at > @now) AS next, min(due) AS oldest
       FROM (
         SELECT true AS waits, next_attempt_at AS at, ${LESSON_DUE} AS due ${TROUBLED} AND ${ASKED_FOR}
@@ -61,12 +62,13 @@ export const TEXTS = {
 export function counts({ one, read }: Sql) {
   function* backlog(now: number, request?: DispatchRequest): Steps<Backlog> {
     const due = yield* first<{ count: number; oldest: number | undefined }>(TEXTS.due, { ...request, now })
-    type InHand = { waiting: number; next?: number; oldest?: number }
+    type InHand = { waiting: number; sending: number; next?: number; oldest?: number }
     const inHand = yield* first<InHand>(TEXTS.inHand, { ...request, now })
     const oldest = [due?.oldest, inHand?.oldest].filter((time) => time !== undefined)
     return {
       due: due?.count ?? 0,
       waiting: inHand?.waiting ?? 0,
+      sending: inHand?.sending ?? 0,
       nextTryAt: inHand?.next,
       oldestDueAt: oldest.length === 0 ? undefined : Math.min(...oldest),
     }
@@ -78,7 +80,7 @@ export function counts({ one, read }: Sql) {
         const states = yield* all<StateRow>(TEXTS.byState)
         const problems = yield* all<{ kind: Problem['kind']; count: number }>(TEXTS.byProblem)
         const hours = yield* all<{ hour: number; count: number }>(TEXTS.byHour, { now })
-        const { due: dueNow, ...inHand } = yield* backlog(now)
+        const { due, sending, ...inHand } = yield* backlog(now)
         const most = Math.max(longest, ...states.map(({ lessons }) => lessons))
         const of = (wanted: string) => states.filter(({ course }) => course === wanted)
         const courses = [...new Set(states.map(({ course }) => course))].sort()
@@ -88,7 +90,7 @@ export function counts({ one, read }: Sql) {
           byLessons: Array.from({ length: most + 1 }, (_, sent) =>
             sum(states, ({ state, lessons }) => state === 'confirmed' && lessons === sent),
           ),
-          dueNow,
+          dueNow: due + sending,
           ...inHand,
           dueByHour: Array.from({ length: 24 }, (_, wanted) => sum(hours, ({ hour }) => hour === wanted)),
           parked: sum(problems, ({ kind }) => kind === 'parked'),

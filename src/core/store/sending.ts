@@ -41,7 +41,8 @@ export const TEXTS = {
       min(since) FILTER (WHERE since <= @now) AS oldest_at, min(at) FILTER (WHERE at > @now) AS next_at
     FROM (
       SELECT stream, CASE WHEN done_at IS NULL THEN next_attempt_at END AS at, attempts > 0 AS tried, created_at AS since FROM message
-      UNION ALL SELECT 'course', next_attempt_at, problem_kind IS NOT NULL, ${LESSON_DUE}
+      UNION ALL SELECT 'course', CASE WHEN claimed_at IS NULL OR problem_kind IS NOT NULL THEN next_attempt_at ELSE claimed_at END,
+          problem_kind IS NOT NULL, ${LESSON_DUE}
         FROM subscription
         WHERE next_attempt_at IS NOT NULL OR (state = 'confirmed' AND problem_kind IN ('parked', 'unknown'))
       UNION ALL SELECT 'alert', NULL, true, m.at

@@ -603,6 +603,20 @@ describe.each(STORES)('on the store %s', (kind) => {
     if (waiting > 0) expect(nextTryAt).toBeGreaterThan(START + it.late())
   })
 
+  test('a lesson under a lease is due for operators, whether its process lives or not, and for no dispatcher', async () => {
+    const it = await (await course(kind)).confirmed()
+    const looked: unknown[] = []
+    it.answer(async (message) => {
+      const { dueNow, waiting } = await it.course.counts()
+      const [queued] = await it.store.sending.queue(START)
+      looked.push({ dueNow, waiting, queued, due: (await it.course.backlog()).due })
+      return { kind: 'sent', id: message.key }
+    })
+    await it.dispatch()
+    const queued = expect.objectContaining({ stream: 'course', due: 1, waiting: 0, oldestAt: START })
+    expect(looked).toEqual([{ dueNow: 1, waiting: 0, queued, due: 0 }])
+  })
+
   test('a subscription that ended with its lesson in flight is not overdue', async () => {
     const it = await (await course(kind)).confirmed()
     it.answer(async () => {
