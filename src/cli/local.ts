@@ -18,12 +18,13 @@ export function storeAddress(context: Context, env: Environment, data: string | 
   const named: StoreAddress =
     address.kind === 'sqlite' ? { kind: 'sqlite', file: path.resolve(context.cwd, address.file) } : address
   // A store that was named explicitly has nothing to do with the folder in the working directory.
-  if (rawValue(env, 'STORE_URL') === undefined || data !== undefined) assertSameStore(context, named, data)
+  const isSet = rawValue(env, 'STORE_URL') !== undefined
+  if (!isSet || data !== undefined) assertSameStore(context, named, data, isSet)
   return named
 }
 
 /** Refuses to act on another store than the daemon of the folder, because an env file was not named or the store has moved. */
-function assertSameStore(context: Context, named: StoreAddress, data: string | undefined): void {
+function assertSameStore(context: Context, named: StoreAddress, data: string | undefined, isSet: boolean) {
   const folder = dataFolder(context, data)
   const record = readRecord(folder)
   const here = recordedStore(named)
@@ -34,8 +35,8 @@ function assertSameStore(context: Context, named: StoreAddress, data: string | u
   const files = record.envFiles.map((file) => `--env-file ${file}`).join(' ')
   throw wrongUsage(
     `the daemon of ${folder} has kept its store in ${where(record.store)} since ${record.startedAt.slice(0, 10)}, and this command would act on ${where(here)}. ${
-      files === '' ? 'Set STORE_URL as that daemon has it' : `Add ${files}`
-    }; to act on the other store all the same, name it with STORE_URL and leave --data out.`,
+      isSet || files === '' ? 'Set STORE_URL as that daemon has it' : `Add ${files}`
+    }${isSet ? ', or restart it if STORE_URL was changed' : ''}; to act on the other store all the same, name it with STORE_URL and leave --data out.`,
   )
 }
 

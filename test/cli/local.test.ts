@@ -46,7 +46,11 @@ test('a folder whose daemon keeps another store is refused with --data, whatever
     expect(() => storeAddress(context, env, folder)).toThrow(
       'has kept its store in /elsewhere/platform.sqlite since 2026-11-22',
     )
-  expect(() => storeAddress(context, {}, folder)).toThrow('Add --env-file /etc/a.env --env-file /etc/b.env')
+  expect(() => storeAddress(context, {}, folder)).toThrow('Add --env-file /etc/a.env --env-file /etc/b.env;')
+  // The env files were read, and may have been changed since the daemon started.
+  expect(() => storeAddress(context, { STORE_URL }, folder)).toThrow(
+    'Set STORE_URL as that daemon has it, or restart it if STORE_URL was changed;',
+  )
   expect(storeAddress(context, { STORE_URL }, undefined)).toEqual({
     kind: 'sqlite',
     file: path.join(folder, 'own.sqlite'),
