@@ -12,6 +12,7 @@ import {
   type Changes,
   type IncidentStore,
   type MessageKind,
+  SEEN_AT_STARTS,
   type StoredIncident,
   UNATTENDED,
 } from '../core/incidents/incident.ts'
@@ -31,8 +32,7 @@ const NOT_SENT = 'alerts could not be sent; the next round tries again'
 /** Another machine that saw the cause fail within this time keeps its incident open. */
 const SEEN_ELSEWHERE_MS = 150_000
 /** Who runs knows nothing of another whose start was refused, and supervisors wait for minutes before they start it again. */
-const unseenMs = (cause: string) =>
-  ['start_refused', 'half_configured'].includes(cause) ? 10 * MINUTE_MS : SEEN_ELSEWHERE_MS
+const unseenMs = (cause: string) => (SEEN_AT_STARTS.includes(cause) ? 10 * MINUTE_MS : SEEN_ELSEWHERE_MS)
 /** Every machine looks at its probes at least once within this. */
 const SEEN_AGAIN_MS = 2 * MINUTE_MS
 /** A silence begins shortly before the store is stopped, often between two rounds. */

@@ -23,6 +23,9 @@ export interface StoredIncident {
   readonly resolvedReason?: string | undefined
 }
 
+/** Causes that only a start that is refused sees. */
+export const SEEN_AT_STARTS: readonly string[] = ['start_refused', 'half_configured']
+
 /** Of an incident that goes on, and that nobody looks at yet. */
 export const UNATTENDED = { closedAt: undefined, acknowledgedAt: undefined, acknowledgedBy: undefined }
 

@@ -1,7 +1,7 @@
 import { nextStep, type Places } from '../daemon-record.ts'
 import { duration } from '../messages/en.ts'
 import { minute, shortened } from '../sentences.ts'
-import type { MessageKind, StoredIncident } from './incident.ts'
+import { type MessageKind, SEEN_AT_STARTS, type StoredIncident } from './incident.ts'
 
 export interface AlertText {
   readonly title: string
@@ -52,7 +52,10 @@ export function alertText(input: {
     link,
   })
   if (kind === 'test') return text('test alert', 'Nothing is wrong. Alerts of this platform arrive here.')
-  const lasted = `It lasted ${duration((closedAt ?? seenAt) - openedAt)}, since ${minute(openedAt)}.`
+  // How long the daemon was down in between, a start that was refused does not know.
+  const lasted = SEEN_AT_STARTS.includes(incident.cause)
+    ? `The last start that was refused was at ${minute(seenAt)}.`
+    : `It lasted ${duration((closedAt ?? seenAt) - openedAt)}, since ${minute(openedAt)}.`
   if (kind === 'closed' && resolvedBy !== undefined)
     return text(
       `${name}: resolved by ${quoted(resolvedBy)}`,

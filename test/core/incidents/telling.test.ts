@@ -424,6 +424,10 @@ test('each kind of message says what is now so, and only an open incident asks f
     ),
   )
   expect(said('closed', closed, 'lessons_late').title).toBe('Kiln: Lessons go out again')
+  // It is closed ten minutes later, and the start after it may have followed at once.
+  expect(said('closed', { ...closed, seenAt: NOW + MINUTE }, 'start_refused').lines).toEqual([
+    'The last start that was refused was at 2026-11-22 09:31 UTC.',
+  ])
   expect(said('acknowledged', { acknowledgedBy: 'ada' }).title).toContain('by ada')
   expect(said('acknowledged').title).toContain('by somebody')
   expect(said('test').title).toBe('Kiln: test alert')
