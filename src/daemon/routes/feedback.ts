@@ -62,7 +62,8 @@ export const route = () =>
         const request = { header: (name: string) => headers.get(name) ?? undefined, body }
         const asked = readWebhook(provider, request, { secret, now, fetchText })
         const reading = await asked.catch((cause: unknown) => {
-          const message = 'The sender’s certificate could not be read; deliver it again.'
+          const message =
+            'The sender’s certificate, or its link to confirm, could not be read; deliver it again.'
           throw new PlatformError('unavailable', message, { cause })
         })
         if (reading.kind === 'refused') {

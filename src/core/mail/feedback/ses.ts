@@ -24,10 +24,12 @@ import {
 const SNS_HOST = /^sns\.[a-z]{2}(?:-[a-z]+)+-\d\.amazonaws\.com(?:\.cn)?$/
 const CERTIFICATE_PATH = /^\/SimpleNotificationService-[0-9a-f]{16,64}\.pem$/
 
+const OF_SUBSCRIPTION = 'Message MessageId SubscribeURL Timestamp Token TopicArn Type'.split(' ')
 /** Fields that SNS signs for each type of message, in this order. */
 const SIGNED: Readonly<Record<string, readonly string[]>> = {
   Notification: 'Message MessageId Subject Timestamp TopicArn Type'.split(' '),
-  SubscriptionConfirmation: 'Message MessageId SubscribeURL Timestamp Token TopicArn Type'.split(' '),
+  SubscriptionConfirmation: OF_SUBSCRIPTION,
+  UnsubscribeConfirmation: OF_SUBSCRIPTION,
 }
 
 /** Amazon SES reports through SNS. The secret is the topic's ARN: a topic of another account is refused. */
@@ -45,7 +47,9 @@ export const ses: FeedbackProvider = {
       .flatMap((name) => (typeof message[name] === 'string' ? [`${name}\n${message[name]}\n`] : []))
       .join('')
     if (!(await isSigned(message, signed, options))) return refused('the signature does not fit')
-    if (type !== 'SubscriptionConfirmation') return { kind: 'genuine', value }
+    if (type === 'Notification') return { kind: 'genuine', value }
+    if (type === 'UnsubscribeConfirmation')
+      return refused('SNS has ended the subscription of this endpoint; subscribe it to the topic again')
     const url = snsUrl(message.SubscribeURL)
     return url?.searchParams.get('Action') === 'ConfirmSubscription'
       ? { kind: 'confirm', url: url.href }

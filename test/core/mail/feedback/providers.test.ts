@@ -208,9 +208,10 @@ describe('SNS', () => {
     expect(await ses({ ...confirmation, SignatureVersion })).toMatchObject({ kind })
   })
 
-  test('the end of a subscription is refused, because it is nothing that we ask for', async () => {
-    expect(await ses({ ...confirmation, Type: 'UnsubscribeConfirmation' })).toMatchObject({
+  test('the end of a subscription is told, and not confirmed', async () => {
+    expect(await ses({ ...confirmation, Type: 'UnsubscribeConfirmation' })).toEqual({
       kind: 'refused',
+      reason: 'SNS has ended the subscription of this endpoint; subscribe it to the topic again',
     })
   })
 
