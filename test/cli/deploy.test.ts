@@ -142,20 +142,36 @@ test('without a definition the files are those of the default platform, in the f
   )
 })
 
-test.each(['pottery', '.', 'ops', 'pottery/ops/images', 'ops/images'])(
+test.each(['pottery', '.', 'ops', 'pottery/ops/images', 'ops/images', 'o: p/#1', '@ops $1 #2'])(
   'with --out %s, from the working directory, the files there name the folder of the definition',
   async (out) => {
     const { cwd, folder, run } = await pottery()
-    expect(await run(`init compose --out ${out}`)).toMatchObject({ exitCode: 0 })
+    expect(await run('init compose', ['--config', 'pottery/platform.config.ts', '--out', out])).toMatchObject(
+      { exitCode: 0 },
+    )
     const files = path.join(cwd, out)
     const { services } = parse(await readFile(path.join(files, 'compose.yaml'), 'utf8'), { merge: true }) as {
       services: { web: { build: { context: string; dockerfile: string } } }
     }
     const { context, dockerfile } = services.web.build
     expect(path.resolve(files, context)).toBe(folder)
-    expect(path.resolve(folder, dockerfile)).toBe(path.join(files, 'Dockerfile'))
+    // Compose reads two dollars as one.
+    expect(path.resolve(folder, dockerfile.replaceAll('$$', '$'))).toBe(path.join(files, 'Dockerfile'))
   },
 )
+
+test('the commands in the files quote a folder for the shell, and its name adds no line to them', async () => {
+  const cwd = await emptyFolder()
+  const init = (out: string) => command(['deploy', 'init', 'compose', '--out', out], { cwd })
+  expect(await init('my ops')).toMatchObject({ exitCode: 0 })
+  for (const file of ['compose.yaml', 'compose.secrets.yaml', 'compose.witness.yaml'])
+    expect(await readFile(path.join(cwd, 'my ops', file), 'utf8')).toContain(`-f 'my ops/${file}' `)
+  expect(await readFile(path.join(cwd, 'my ops/Dockerfile'), 'utf8')).toContain("-f 'my ops/Dockerfile' ")
+  expect(await init('ops\n    privileged: true')).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringMatching(/control character/),
+  })
+})
 
 test('an image has each folder that the definition names once, whatever the beginning of its name', async () => {
   const cwd = await emptyFolder()

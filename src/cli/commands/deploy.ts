@@ -56,16 +56,11 @@ const init = command({
   inputs: { '<target>': choice('the way of deploying', NAMES, { kind: 'target' }), ...OUT },
   async run(context, { target: name, out }) {
     const target = TARGETS[name]
-    const files = filesFor(
-      context,
-      out,
-    )(target).map(({ file, text }) => compared(context, file, text, 'written'))
-    writeNewFiles(
-      context.cwd,
-      files.flatMap(({ file, text, state }) =>
-        state === 'written' ? { file: path.relative(context.cwd, file), text } : [],
-      ),
-    )
+    const planned = filesFor(context, out)(target)
+    const files = planned.map(({ file, text }) => compared(context, file, text, 'written'))
+    const absent = files.filter(({ state }) => state === 'written')
+    const named = absent.map(({ file, text }) => ({ file: path.relative(context.cwd, file), text }))
+    writeNewFiles(context.cwd, named)
     const differs = files.some(({ state }) => state === 'differs')
     const first = files.find(({ file }) => path.basename(file) === target.first)?.file ?? ''
     const next = differs ? '' : `Next: follow the first lines of ${shown(context, first)}.\n`
@@ -127,6 +122,8 @@ function filesFor({ cwd, platform }: Context, out: string | undefined) {
   return (target: Target) => {
     const folder = out === undefined ? path.join(source, target.folder) : path.resolve(cwd, out)
     const [from, up] = [slashed(path.relative(source, folder)), slashed(path.relative(folder, source))]
+    if (/\p{Cc}/u.test(from))
+      throw wrongUsage('the name of the --out folder holds control characters: choose another one.')
     return target
       .files(subject, { folder: from, up })
       .map(({ path: name, ...file }) => ({ ...file, file: path.join(folder, name) }))

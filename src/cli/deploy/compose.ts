@@ -1,3 +1,4 @@
+import { shellWord } from '../../core/daemon-record.ts'
 import {
   type DeployFile,
   type Places,
@@ -36,11 +37,12 @@ function settingsOf(addresses: Subject['services'][number]['addresses']): string
 /** The services on one machine, after a container that migrates the store; web runs the schedule. */
 export function composeFiles(subject: Subject, { folder, up }: Places): readonly DeployFile[] {
   const { name, services } = subject
-  const file = (one: string) => (folder === '' ? one : `${folder}/${one}`)
+  const placed = (one: string) => (folder === '' ? one : `${folder}/${one}`)
+  const file = (one: string) => shellWord(placed(one))
   const image = (role: string) => `    image: ${name}-${role}:\${BUILD_STAMP:-local}
     build:
-      context: ${up === '' ? '.' : up}
-      dockerfile: ${file('Dockerfile')}
+      context: ${yamlName(up || '.')}
+      dockerfile: ${yamlName(placed('Dockerfile'))}
       target: ${yamlName(role)}
       args:
         BUILD_STAMP: \${BUILD_STAMP:-}

@@ -104,8 +104,8 @@ function withImports(file: string, found = new Set<string>()): readonly string[]
   return [...found]
 }
 
-/** A path as a Dockerfile, a unit and YAML can name it without quoting. */
-const PLAIN = /^(?!\.\.(?:\/|$))[\p{L}\p{N}_.@+/-]+$/u
+/** A path as a Dockerfile, a unit, a shell and YAML can name it without quoting. */
+const PLAIN = /^(?!-|\.\.(?:\/|$))[\p{L}\p{N}_.@+/-]+$/u
 
 function inside(folder: string, file: string): string {
   const name = path.relative(folder, file).replaceAll(path.sep, '/')
@@ -120,9 +120,11 @@ function inside(folder: string, file: string): string {
   return name
 }
 
-/** A name in a YAML file, quoted where YAML would read a number, a date, a boolean or null. */
+/** A name or path in a YAML file, quoted where YAML would read something else. A `$`, a variable in compose files, is doubled. */
 export const yamlName = (name: string) =>
-  /^(?:\d.*|y|yes|n|no|on|off|true|false|null)$/i.test(name) ? `"${name}"` : name
+  /^(?:\d.*|y|yes|n|no|on|off|true|false|null|@.*|.*[^\w.@+/-].*)$/is.test(name)
+    ? JSON.stringify(name.replaceAll('$', '$$$$'))
+    : name
 
 function packagesIn(folder: string): Partial<Pick<Subject, 'tarballs' | 'isLocked'>> {
   const file = path.join(folder, 'package-lock.json')
