@@ -1,6 +1,7 @@
-import { readdir } from 'node:fs/promises'
+import { readdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { definePlatform } from '../../src/config.ts'
 import { PROGRAM } from '../../src/core/audit.ts'
 import { suppressionHash } from '../../src/core/course/links.ts'
 import { HOUR_MS, MINUTE_MS } from '../../src/core/durations.ts'
@@ -191,6 +192,22 @@ test('mails that cannot be composed are no refusal, however long nothing else is
     expect(refused()).toBeUndefined()
     now += 20 * MINUTE_MS
   }
+})
+
+test('a program is told which file among its mails is broken', async () => {
+  const mails = await emptyFolder()
+  await writeFile(
+    path.join(mails, 'hello.md'),
+    '---\nsubject: Hello\nslots:\n  name: text\n---\nHello {{name}}\n',
+  )
+  const platform = openPlatform({
+    env: {},
+    mailer: testTransport(async () => ({ kind: 'sent', id: '1' })),
+    platform: definePlatform({ preset: 'base', name: 'Kiln', mails }),
+  })
+  onTestFinished(() => platform.close())
+  const sent = platform.mail.send('hello', { to: 'ada@example.com', slots: { name: 'Ada' } })
+  expect(await sent).toEqual({ sent: false, reason: expect.stringMatching(/hello\.md:4: the slot name/) })
 })
 
 test('where mail is not configured nothing refuses it', async () => {

@@ -104,7 +104,7 @@ export type SendOutcome =
 /** Why a mail is not sent while no mailer is configured. */
 export const NOT_CONFIGURED = 'mail is not configured'
 /** The reason of whatever is not to be quoted: an error may hold an address or a slot. */
-export const NOT_MADE = 'the message could not be made'
+const NOT_MADE = 'the message could not be made'
 
 /** Why a message could not be made; only our own errors say it. */
 export const composeFault = (error: unknown): string =>

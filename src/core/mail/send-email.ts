@@ -2,7 +2,7 @@ import { parseMailbox } from '../address.ts'
 import { type Clock, newId, type Random } from '../host.ts'
 import type { MailAnswer, MailSet } from './definition.ts'
 import { type Held, heldReason, streamOf } from './holds.ts'
-import { type Mail, type Mailer, NOT_CONFIGURED, NOT_MADE } from './mailer.ts'
+import { composeFault, type Mail, type Mailer, NOT_CONFIGURED } from './mailer.ts'
 import { type KeptMail, notSent, sendOnce } from './send-once.ts'
 
 declare global {
@@ -135,7 +135,7 @@ export function createSendEmail(
   }
 
   return async (input) => {
-    const answered = await answer(input).catch(() => notSent(NOT_MADE))
+    const answered = await answer(input).catch((error) => notSent(composeFault(error)))
     if (answered.kind === 'sent')
       return { sent: true, id: answered.id, ...(answered.queued && { queued: true }) }
     if (answered.kind === 'not_sent') return { sent: false, reason: answered.reason }
