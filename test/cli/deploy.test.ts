@@ -62,6 +62,18 @@ test.each(['123', '1e3', '0x1f', 'no', 'null', 'y'])('a platform named %s is tex
   expect(account?.toJS().metadata.name).toBe(name)
 })
 
+test('a health path with a comma or braces stays one in the manifests', async () => {
+  const cwd = await emptyFolder()
+  const web = { health: '/up,{now}$1' }
+  await writeFile(path.join(cwd, 'platform.config.json'), JSON.stringify({ services: { web } }))
+  expect(await command(['deploy', 'init', 'kubernetes'], { cwd })).toMatchObject({ exitCode: 0 })
+  const made = await readFile(path.join(cwd, 'deploy/kubernetes/platform.yaml'), 'utf8')
+  const paths = parseAllDocuments(made).map(
+    (one) => one.toJS().spec?.template?.spec.containers[0].readinessProbe.httpGet.path,
+  )
+  expect(paths.filter(Boolean)).toEqual([web.health])
+})
+
 test.each(['on', 'off', 'TRUE', 'n', '2026-01-02'])('the name %s is text in YAML', (name) => {
   expect(parse(`${yamlName(name)}: [${yamlName(name)}]`, { version: '1.1' })).toEqual({ [name]: [name] })
 })

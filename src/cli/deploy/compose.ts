@@ -39,10 +39,12 @@ export function composeFiles(subject: Subject, { folder, up }: Places): readonly
   const { name, services } = subject
   const placed = (one: string) => (folder === '' ? one : `${folder}/${one}`)
   const file = (one: string) => shellWord(placed(one))
+  // A `$` begins a variable there.
+  const yamlPath = (one: string) => yamlName(one).replaceAll('$', '$$$$')
   const image = (role: string) => `    image: ${name}-${role}:\${BUILD_STAMP:-local}
     build:
-      context: ${yamlName(up || '.')}
-      dockerfile: ${yamlName(placed('Dockerfile'))}
+      context: ${yamlPath(up || '.')}
+      dockerfile: ${yamlPath(placed('Dockerfile'))}
       target: ${yamlName(role)}
       args:
         BUILD_STAMP: \${BUILD_STAMP:-}

@@ -120,7 +120,7 @@ ${POD_SECURITY}      initContainers:
             periodSeconds: 2
             failureThreshold: 30
           readinessProbe:
-            httpGet: { path: ${health}, port: http }
+            httpGet: { path: ${yamlName(health)}, port: http }
             periodSeconds: 10
             timeoutSeconds: 6
 ${ALIVE}      volumes:

@@ -120,11 +120,9 @@ function inside(folder: string, file: string): string {
   return name
 }
 
-/** A name or path in a YAML file, quoted where YAML would read something else. A `$`, a variable in compose files, is doubled. */
+/** A name or path in a YAML file, quoted where YAML would read something else. */
 export const yamlName = (name: string) =>
-  /^(?:\d.*|y|yes|n|no|on|off|true|false|null|@.*|.*[^\w.@+/-].*)$/is.test(name)
-    ? JSON.stringify(name.replaceAll('$', '$$$$'))
-    : name
+  /^(?:\d.*|y|yes|n|no|on|off|true|false|null|@.*|.*[^\w.@+/-].*)$/is.test(name) ? JSON.stringify(name) : name
 
 function packagesIn(folder: string): Partial<Pick<Subject, 'tarballs' | 'isLocked'>> {
   const file = path.join(folder, 'package-lock.json')
