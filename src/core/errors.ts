@@ -8,7 +8,7 @@ export const ERRORS = {
   token_expired: { status: 400, meaning: 'The link’s token was valid for 7 days and has expired.' },
   signature_invalid: {
     status: 400,
-    meaning: 'The webhook’s signature does not fit its body, or was made more than 5 minutes ago.',
+    meaning: 'The webhook’s signature does not fit its body, or is too old.',
   },
   challenge_failed: {
     status: 400,
