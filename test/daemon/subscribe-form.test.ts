@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { History } from '../../src/core/status/history.ts'
 import { openHistory } from '../../src/core/store/open.ts'
 import type { PlatformOptions } from '../../src/daemon/index.ts'
@@ -87,6 +87,21 @@ test('an invalid address is shown again in the form, escaped, with its fault', a
   expect(html).toContain('This is not a complete e-mail address.')
   expect((await submit('')).status).toBe(400)
   expect(recipients).toEqual([])
+})
+
+test('a challenge that never ends is given up after ten seconds, and somebody is told to try again', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const asked = Promise.withResolvers<void>()
+  const challenge = () => {
+    asked.resolve()
+    return new Promise<boolean>(() => {})
+  }
+  const answer = open({ challenge }).submit('email=ada@example.com&challenge=slow', { Accept: '*/*' })
+  await asked.promise
+  vi.advanceTimersByTime(10_000)
+  const response = await answer
+  expect([response.status, response.headers.get('retry-after')]).toEqual([503, '60'])
 })
 
 test('a form too has to pass the challenge of the host', async () => {

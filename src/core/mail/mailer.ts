@@ -103,12 +103,11 @@ export type SendOutcome =
 
 /** Why a mail is not sent while no mailer is configured. */
 export const NOT_CONFIGURED = 'mail is not configured'
-/** The reason of whatever is not to be quoted: an error may hold an address or a slot. */
-const NOT_MADE = 'the message could not be made'
-
-/** Why a message could not be made; only our own errors say it. */
+/** Why a message could not be made; only our own errors say it, as any other may quote an address or a slot. */
 export const composeFault = (error: unknown): string =>
-  error instanceof Error && ['SlotError', 'TemplateError'].includes(error.name) ? error.message : NOT_MADE
+  error instanceof Error && ['SlotError', 'TemplateError'].includes(error.name)
+    ? error.message
+    : 'the message could not be made'
 
 /** Renders and sends from the configured sender. Never throws; unconfigured it is a no-op that says so. */
 export interface Mailer extends Pick<Transport, 'verify' | 'close'> {

@@ -3,6 +3,7 @@ import type { Challenge } from '../../core/access/identity.ts'
 import { parseAddress } from '../../core/address.ts'
 import { isLanguage, isTimeZone, NOTICES } from '../../core/course/definition.ts'
 import { faultName, PlatformError } from '../../core/errors.ts'
+import { within } from '../../core/host.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import { isOwnForm, parseWith, readJson } from '../http/body.ts'
 import { htmlResponse } from '../http/respond.ts'
@@ -10,6 +11,7 @@ import { defineRoute, jsonBody, jsonOrPage } from '../http/route.ts'
 import { subscribedPage, subscribeRefusedPage } from '../pages/pages.ts'
 
 const MOST_BYTES = 8 * 1024
+const CHALLENGE_MS = 10_000
 
 const requestOf = (courses: readonly string[]) =>
   z.strictObject({
@@ -83,7 +85,10 @@ export const route = ({ courses: defined }: ResolvedPlatform) => {
       const request = requestOf(courses)
       const passes = async (asked: Omit<Parameters<Challenge>[0], 'value'>) => {
         try {
-          return challenge === undefined || (await challenge({ ...asked, value }))
+          if (challenge === undefined) return true
+          return await within(CHALLENGE_MS, Promise.resolve(challenge({ ...asked, value })), () => {
+            throw new DOMException('the challenge did not end in time', 'TimeoutError')
+          })
         } catch (cause) {
           log.error('challenge_fault', 'the challenge of this platform failed', { fault: faultName(cause) })
           const message = 'The challenge cannot be checked now; try again in a minute.'
