@@ -63,7 +63,7 @@ const MADE: Record<string, () => string | Promise<string>> = {
   ...COMPILED_MAILS,
   ...Object.fromEntries(
     Object.values(TARGETS).flatMap(({ folder, files }) =>
-      files(describe(learning), { folder, up: path.relative(folder, '') }).map((file) => [
+      files(describe(learning), { folder: `${folder}/`, up: path.relative(folder, '') }).map((file) => [
         path.posix.join(folder, file.path),
         () => file.text,
       ]),

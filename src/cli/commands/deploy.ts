@@ -122,10 +122,9 @@ function filesFor({ cwd, platform }: Context, out: string | undefined) {
   return (target: Target) => {
     const folder = out === undefined ? path.join(source, target.folder) : path.resolve(cwd, out)
     const [from, up] = [slashed(path.relative(source, folder)), slashed(path.relative(folder, source))]
-    if (/\p{Cc}/u.test(from))
-      throw wrongUsage('the name of the --out folder holds control characters: choose another one.')
+    if (/\p{Cc}/u.test(from)) throw wrongUsage('--out holds control characters: choose another folder.')
     return target
-      .files(subject, { folder: from, up })
+      .files(subject, { folder: from && `${from}/`, up })
       .map(({ path: name, ...file }) => ({ ...file, file: path.join(folder, name) }))
   }
 }

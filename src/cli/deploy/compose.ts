@@ -37,14 +37,13 @@ function settingsOf(addresses: Subject['services'][number]['addresses']): string
 /** The services on one machine, after a container that migrates the store; web runs the schedule. */
 export function composeFiles(subject: Subject, { folder, up }: Places): readonly DeployFile[] {
   const { name, services } = subject
-  const placed = (one: string) => (folder === '' ? one : `${folder}/${one}`)
-  const file = (one: string) => shellWord(placed(one))
+  const file = (one: string) => shellWord(folder + one)
   // A `$` begins a variable there.
   const yamlPath = (one: string) => yamlName(one).replaceAll('$', '$$$$')
   const image = (role: string) => `    image: ${name}-${role}:\${BUILD_STAMP:-local}
     build:
       context: ${yamlPath(up || '.')}
-      dockerfile: ${yamlPath(placed('Dockerfile'))}
+      dockerfile: ${yamlPath(`${folder}Dockerfile`)}
       target: ${yamlName(role)}
       args:
         BUILD_STAMP: \${BUILD_STAMP:-}

@@ -12,7 +12,7 @@ export type Subject = ReturnType<typeof describe> & {
   readonly definition?: string
 }
 
-/** Where the files are from the definition's folder (`folder`), and the definition from them (`up`); empty for the same. */
+/** Where the files are from the definition's folder (`folder`, with a slash), and that from them (`up`); empty for the same. */
 export type Places = Readonly<Record<'folder' | 'up', string>>
 
 export interface DeployFile {
