@@ -143,8 +143,6 @@ export const define: Define = (_, tree) =>
       `zsh > "\${fpath[1]}/_platformctl"                            for every zsh`,
       'fish > ~/.config/fish/completions/platformctl.fish           for every fish',
     ],
-    inputs: {
-      '<shell>': choice('which shell', ['bash', 'zsh', 'fish'], { kind: 'shell', listAlways: true }),
-    },
+    inputs: { '<shell>': choice('the shell', ['bash', 'zsh', 'fish'], { kind: 'shell', listAlways: true }) },
     run: async (_, { shell }) => ({ bash, zsh, fish })[shell](await tree()),
   })

@@ -63,10 +63,7 @@ export const list = courseCommand({
 
 export const enrol = courseCommand({
   summary: 'begin a course for somebody who agreed to it elsewhere, without a confirmation mail',
-  examples: [
-    'ada@example.com',
-    'ada@example.com --course glazing --time-zone Europe/Berlin --key order-1047',
-  ],
+  examples: ['ada@example.com', 'ada@example.com --course glazing --time-zone Europe/Berlin --key order-47'],
   document: 'course enrol',
   inputs: {
     '<address>': 'the address',
@@ -219,25 +216,30 @@ export const importPeople = courseCommand({
     const leftOut = [...reading.leftOut]
     const progress = await openProgress(context, 'importing')
     let done = 0
-    for await (const admitted of course.admit(people, { dryRun, file }, operatorOf(context))) {
-      for (const { line, became } of admitted)
-        if (became === 'imported' || became === 'known') tally[became] += 1
-        else leftOut.push({ line, why: became })
-      done += admitted.length
-      progress.show(`${thousands(done)} of ${thousands(people.length)} people`)
-      if (context.signal.aborted) break
+    const stopped = () =>
+      `interrupted after ${done} of ${people.length} people. Run the command again to go on: nobody is imported twice.`
+    try {
+      for await (const admitted of course.admit(people, { dryRun, file }, operatorOf(context))) {
+        for (const { line, became } of admitted)
+          if (became === 'imported' || became === 'known') tally[became] += 1
+          else leftOut.push({ line, why: became })
+        done += admitted.length
+        progress.show(`${thousands(done)} of ${thousands(people.length)} people`)
+        if (context.signal.aborted) break
+      }
+    } catch (error) {
+      complain(context, stopped())
+      throw error
+    } finally {
+      progress.end()
     }
-    progress.end()
     leftOut.sort((a, b) => a.line - b.line)
     const lines = leftOut.map(({ line, why }) => `${unit} ${line}: ${WHY[why]}\n`)
     const [were, end] = dryRun ? ['would be imported', '; nothing was changed'] : ['imported', '']
     return {
       json: { dryRun, ...tally, leftOut },
       text: `${lines.join('')}${tally.imported} ${were}, ${tally.known} in the course already, ${leftOut.length} left out${end}\n`,
-      fault:
-        done === people.length
-          ? undefined
-          : `interrupted after ${done} of ${people.length} people. Run the command again to go on: nobody is imported twice.`,
+      fault: done === people.length ? undefined : stopped(),
     }
   },
 })
