@@ -190,10 +190,13 @@ export function text(most: number, fault: string, { lines = false } = {}): (text
       .replaceAll('\r\n', '\n')
       .replaceAll(lines ? /(?!\n)\p{Cc}/gu : /[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')
       .trim()
-    if (said === '' || said.length > most) throw new InvalidArgumentError(fault)
+    if (INVISIBLE.test(said) || said.length > most) throw new InvalidArgumentError(fault)
     return said
   }
 }
+
+/** Nothing that a reader sees. */
+const INVISIBLE = /^[\s\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]*$/u
 
 export const reason = text(200, 'A reason of 1 to 200 characters is needed.')
 

@@ -397,6 +397,8 @@ test.each([
   [['Slow', '--translation', 'de= '], 'Say something'],
   [['Slow', '--translation', 'de=Eins', '--translation', 'DE=Zwei'], 'once for a language'],
   [['  '], '<text> is empty'],
+  [['\u200b\u2060'], 'Say something'],
+  [['\u3164\u2800'], 'Say something'],
   [['x'.repeat(501)], 'at most 500 characters'],
   [['Slow', '--for', 'soon'], 'A duration such as 30m, 2h or 1d'],
   [['Slow', '--for', '91d'], 'of at most 90d'],
