@@ -61,7 +61,7 @@ export function systemdFiles(subject: Subject): readonly DeployFile[] {
 #   npm install --global --prefix /usr ${tarball === undefined ? 'platformctl' : `./${tarball}`}
 # Then:
 ${copy}#   install -D -m 600 .env /etc/platformctl/env
-#   cp deploy/systemd/platformctl* /etc/systemd/system/
+#   cp platformctl*.service platformctl*.timer /etc/systemd/system/    (in the folder of this file)
 #   systemctl daemon-reload
 #   systemctl enable --now platformctl.service platformctl-backup.timer
 [Unit]
@@ -77,6 +77,8 @@ StartLimitBurst=5
 Type=notify
 NotifyAccess=all
 WatchdogSec=60
+# The first start of a new version may change millions of rows before it is ready.
+TimeoutStartSec=1h
 ${home}ExecStart=/usr/bin/platformctl daemon${config} --env-file %d/env --data %S/platformctl
 # Stays root:root 0600 on disk; the service reads a copy that nobody else can.
 LoadCredential=env:/etc/platformctl/env
