@@ -95,14 +95,15 @@ export function fill(parts: readonly Part[], slots: Readonly<Record<string, stri
 export const isSafeUrl = (value: string): boolean =>
   value.length <= LONGEST_URL && URL_CHARACTERS.test(value) && URL.canParse(value)
 
-/** No line ends, no control characters and no half of a character: a text slot may be part of a header. */
+/** No line ends, no control characters, nor those that turn the direction, and no half of a character: a text slot may be part of a header. */
 function isSafeText(value: string): boolean {
   if (value.length > LONGEST_TEXT) return false
   let pairs = false
   // A loop, because a regular expression takes three times as long for a value of a few words.
   for (let index = 0; index < value.length; index += 1) {
     const code = value.charCodeAt(index)
-    if (code < 32 || (code >= 127 && code < 160) || code === 0x2028 || code === 0x2029) return false
+    if (code < 32 || (code >= 127 && code < 160)) return false
+    if ((code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069)) return false
     if (code >= 0xd800 && code < 0xe000) pairs = true
   }
   return !pairs || value.isWellFormed()

@@ -205,7 +205,7 @@ test('100,000 hostile recipients and values: no header field, no recipient and n
   }
   expect(counts.sent + counts.refused).toBe(100_000)
   // Neither everything refused nor everything let through: the generator hits both.
-  expect(counts.sent).toBeGreaterThan(5_000)
+  expect(counts.sent).toBeGreaterThan(4_000)
   expect(counts.refused).toBeGreaterThan(5_000)
 })
 

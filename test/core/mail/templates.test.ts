@@ -133,7 +133,7 @@ test('a text slot stays text in the HTML and one line in the subject, whatever i
       try {
         rendered = renderMail(mail, { name, link: 'https://www.example.com/' })
       } catch (error) {
-        // Only line ends and control characters are refused.
+        // Only line ends, control characters and those that turn the direction are refused.
         expect(String(error)).toMatch(/is not a text/)
         return
       }
@@ -146,6 +146,17 @@ test('a text slot stays text in the HTML and one line in the subject, whatever i
     { numRuns: 2000 },
   )
 })
+
+test.each(['\u202a', '\u202e', '\u2066', '\u2069'])(
+  'a text slot takes no mark that turns the direction: %j',
+  async (mark) => {
+    const mail = await compile(TEMPLATE)
+    const render = (name: string) => renderMail(mail, { name, link: 'https://www.example.com/' }).subject
+    expect(() => render(`Ada${mark}`)).toThrow('is not a text')
+    // What writers of right-to-left scripts type is a text.
+    expect(render('עדה\u200fAda')).toContain('עדה\u200fAda')
+  },
+)
 
 const MJML = TEMPLATE.slice(0, TEMPLATE.indexOf('# Hello')).concat(`<mj-text mj-class="body">
   <h1>Hello</h1>
