@@ -133,11 +133,15 @@ const isTokenFault = (error: unknown) =>
 /** The service role needs no person; everybody else needs a subject, an address of their own and an expiry within a week. */
 function identityOf(claims: Readonly<Record<string, unknown>>, now: number): Identity | undefined {
   if (claims.role === 'service_role') return { kind: 'service' }
-  const { role, sub, email, exp } = claims
+  const { role, sub, email, exp, is_anonymous: isAnonymous = false } = claims
   if (typeof exp !== 'number' || exp > now / 1000 + LONGEST_LIFE_SECONDS + CLOCK_TOLERANCE_SECONDS)
     return undefined
   // Strictly: a claim that is present and not plainly true was not verified, and `anon` is nobody's role.
-  if (role === 'anon' || !VERIFIED_AT.every((part) => isVerified(part === undefined ? claims : claims[part])))
+  if (
+    role === 'anon' ||
+    isAnonymous !== false ||
+    !VERIFIED_AT.every((part) => isVerified(part === undefined ? claims : claims[part]))
+  )
     return undefined
   if (typeof sub !== 'string' || typeof email !== 'string') return undefined
   return parseIdentity({ kind: 'person', subject: sub, email })

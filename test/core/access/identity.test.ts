@@ -39,6 +39,8 @@ test.each([
   ['an e-mail that is not verified', { email_verified: false }],
   ['an e-mail that its account has not verified', { user_metadata: { email_verified: false } }],
   ['an e-mail that was verified by no boolean', { app_metadata: { email_verified: 'true' } }],
+  ['an anonymous sign-in', { is_anonymous: true }],
+  ['an anonymous sign-in that no boolean says', { is_anonymous: 'false' }],
   ['an e-mail that is none', { email: 'ada' }],
   ['an e-mail with a header in it', { email: 'ada@example.com\r\nBcc: eve@example.com' }],
 ])('rejects a token with %s', async (_, claims) => {
@@ -50,6 +52,7 @@ test('a token may live for a week, a service key for years, and an account may s
     exp: NOW / 1000 + 7 * 24 * 3600,
     user_metadata: { email_verified: true },
     app_metadata: null,
+    is_anonymous: false,
   }
   expect(await bySecret(ask(`Bearer ${await token(week)}`))).toEqual(ADA)
   const service = { exp: NOW / 1000 + 10 * 365 * 24 * 3600, role: 'service_role' }
