@@ -48,7 +48,8 @@ function opened(name: 'stdout' | 'stderr', interrupt: AbortController): NodeJS.W
   stream.on('error', ({ code }: NodeJS.ErrnoException) => {
     // A reader that went away (`| head`) is no fault of ours, nor a reason to report a check that failed as passed. A
     // command without an end stops as it does on Ctrl-C, unless it serves others: whatever collects the log may crash.
-    if (code === 'EPIPE' && !serves) return interrupt.abort(new Error('the reader of the output is gone'))
+    const isGone = code === 'EPIPE' || (code === 'EIO' && stream.isTTY)
+    if (isGone && !serves) return interrupt.abort(new Error('the reader of the output is gone'))
     if (name === 'stdout' && !isOutputLost)
       opened('stderr', interrupt).write(
         `platformctl: cannot write the output (${code}): ${code === 'ENOSPC' ? 'free some space, or ' : ''}write it elsewhere.\n`,
@@ -74,7 +75,8 @@ export async function start(): Promise<void> {
   const end = words.rest.indexOf('--')
   const argv = end === -1 ? words.rest : words.rest.slice(0, end)
   const others = words.rest.slice(argv.length)
-  serves = /^(?:daemon|witness)$/.test(argv.find((word) => !word.startsWith('-')) ?? '')
+  const named = argv.find((word) => !word.startsWith('-')) ?? ''
+  serves = /^(?:daemon|witness)$/.test(named)
   const interrupt = new AbortController()
   let forward: ((signal: NodeJS.Signals) => void) | undefined
   const onSignal = (signal: NodeJS.Signals) => {
@@ -84,6 +86,8 @@ export async function start(): Promise<void> {
     interrupt.abort(new Error(`ended by ${signal}`))
   }
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal)
+  // Its files go when its terminal is closed, too.
+  if (named === 'demo') process.on('SIGHUP', onSignal)
   const context: Context = {
     platform: learning,
     env: process.env,
@@ -142,7 +146,7 @@ export async function start(): Promise<void> {
     async (error: unknown) => {
       const guarded = withGuardedOutput(context)
       const refused = reportFault(error, guarded)
-      if (argv.find((word) => !word.startsWith('-')) === 'daemon')
+      if (named === 'daemon')
         await (await import('./commands/daemon.ts')).tellUndefined(guarded, argv, error).catch(() => {})
       return refused
     },

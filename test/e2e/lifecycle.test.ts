@@ -47,6 +47,21 @@ test.each(['STORE_URL', 'JOB_STORE_URL'])(
   },
 )
 
+test('the demo takes its folder away when its terminal is closed', async () => {
+  const [cwd, TMPDIR] = [await emptyFolder(), await emptyFolder()]
+  const demo = execa('node', [bin, 'demo', '--day', '0.1'], {
+    cwd,
+    env: bare({ TMPDIR }, cwd),
+    extendEnv: false,
+    reject: false,
+  })
+  onTestFinished(() => void demo.kill('SIGKILL'))
+  await expect.poll(() => readdirSync(TMPDIR).length, { timeout: 20_000 }).toBe(1)
+  demo.kill('SIGHUP')
+  await demo
+  expect(readdirSync(TMPDIR)).toEqual([])
+})
+
 test('after SIGTERM it fails its health while it keeps serving, then ends with 0', async () => {
   const it = await daemon(['--grace', '30'])
   void it.stop()
