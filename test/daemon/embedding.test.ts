@@ -158,6 +158,7 @@ test.each(['postgress://ada:canary@db/x', 'sqlite:'])(
     onTestFinished(() => platform.close())
     const answer = await post(platform, '/api/email/subscribe', { email: 'ada@example.com' })
     expect(answer.status).toBe(503)
+    expect(answer.headers.get('retry-after')).toBe('1')
     expect(await answer.json()).toMatchObject({ code: 'store_unavailable' })
     await expect(platform.dispatch()).rejects.toMatchObject({ code: 'store_unavailable' })
     expect((await platform.health('web')).probes.store).toMatchObject({ state: 'failing' })

@@ -29,7 +29,8 @@ export function errorResponse(error: unknown, asked: Asked, fields: Readonly<Rec
     error instanceof PlatformError
       ? error
       : new PlatformError('internal', 'The platform met a fault; the request id finds it in the log.')
-  const { code, status, message, issues, retryAfterSeconds } = known
+  const { code, status, message, issues } = known
+  const { retryAfterSeconds = code === 'store_unavailable' ? 1 : undefined } = known
   const headers = {
     ...(code === 'unauthenticated' && { 'WWW-Authenticate': 'Bearer' }),
     ...(retryAfterSeconds !== undefined && { 'Retry-After': String(retryAfterSeconds) }),
