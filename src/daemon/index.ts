@@ -63,6 +63,8 @@ export function openPlatform<
 >(
   options: PlatformOptions & { readonly platform?: Definition },
 ): Platform<ServedServices<Definition>, TemplatesOf<Definition>> {
+  if (!isRecord(options?.env))
+    throw new TypeError('openPlatform needs the option env: process.env, or {} for an empty environment.')
   const { platform: definition, env, store, ...host } = options
   const parts = Object.entries(host).map(([name, part]) => [name, bound(part)])
   const platform = definition ? resolvePlatform(definition, { folder: process.cwd() }) : learning

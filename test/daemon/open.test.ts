@@ -304,6 +304,15 @@ test('links that were signed before the secret was set, or with its previous val
   }
 })
 
+test.each<unknown>([undefined, {}, { env: null }])(
+  'opening with %j names the option that is missing',
+  (options) => {
+    expect(() => openPlatform(options as Parameters<typeof openPlatform>[0])).toThrow(
+      'openPlatform needs the option env',
+    )
+  },
+)
+
 test.each<unknown>([{ kind: 'person', subject: '', email: 'ada@example.com' }, { kind: 'robot' }, {}, null])(
   'the identity %j of a host is nobody, and a service that is not served has no health',
   async (identity) => {
