@@ -9,6 +9,7 @@ import { assertOwner } from '../core/store/sql.ts'
 import { type OpenedPlatform, openPlatform } from '../daemon/platform.ts'
 import { CommandError, type Context, dataFolder, EXIT, wrongUsage } from './context.ts'
 import { assertNotDenied } from './environment.ts'
+import { complain } from './output/text.ts'
 
 /** STORE_URL, or the SQLite file of the data folder when it is unset; a file is given with its whole path. */
 export function storeAddress(context: Context, env: Environment, data: string | undefined): StoreAddress {
@@ -67,6 +68,12 @@ export async function openLocalStore(
   const address = storeAddress(context, env, data)
   await assertExists(context, address)
   try {
+    const { version = 0, latest = 0 } = (await readSchema(address)) ?? {}
+    if (version > 0 && version < latest)
+      complain(
+        context,
+        `the store is brought from schema ${version} to ${latest}; if a daemon of an older build runs on it, update that too`,
+      )
     const store = await openStore(address, { mustExist: true })
     if (isStoreAlone && context.platform.definition === undefined && context.searched === undefined)
       return store

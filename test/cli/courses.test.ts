@@ -3,7 +3,10 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
+import { SQLITE_STEPS } from '../../src/core/store/migrations.ts'
 import { openStore } from '../../src/core/store/open.ts'
+import { connect } from '../../src/core/store/sqlite/connection.ts'
+import { migrateFile } from '../../src/core/store/sqlite/sql.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
@@ -53,6 +56,24 @@ test('an operator begins, lists and ends a course of a person, and the audit log
     entries: { action: string; who: string }[]
   }
   expect(audit.entries.map(({ action }) => action)).toEqual(expect.arrayContaining(['cancel', 'enrol']))
+})
+
+test('a command says that it brings the store of an older build to its own schema, once', async () => {
+  const cwd = await emptyFolder()
+  const file = path.join(cwd, 'platform.sqlite')
+  const database = connect({ file })
+  await migrateFile(database, file, SQLITE_STEPS.slice(0, -1))
+  database.close()
+  const status = async () => {
+    const { context, stderr } = testContext({ cwd })
+    expect(await runProgram(['course', 'status', '--data', '.'], context)).toBe(0)
+    return stderr()
+  }
+  const latest = SQLITE_STEPS.length
+  expect(await status()).toMatch(
+    new RegExp(`brought from schema ${latest - 1} to ${latest}; if a daemon of an older build runs`),
+  )
+  expect(await status()).toBe('')
 })
 
 test('after a fault of the sender an operator tries all that waits for a decision again, with one command', async () => {
@@ -187,6 +208,14 @@ test('an operator imports people with proof of consent, sees the lines of those 
     err: expect.stringContaining('interrupted after 200 of 300 people. Run the command again to go on'),
   })
   expect((await run('course', 'import', 'people.csv')).out).toMatch(/^100 imported, 200 in the course/m)
+  const database = new Database(path.join(cwd, 'platform.sqlite'))
+  database.exec(`CREATE TRIGGER full BEFORE INSERT ON subscription WHEN NEW.address = 'q250@example.com'
+    BEGIN SELECT RAISE(ABORT, 'full'); END`)
+  database.close()
+  await write(head + many.join('').replaceAll(/^p/gm, 'q'))
+  const broken = await run('course', 'import', 'people.csv')
+  expect(broken.code).not.toBe(0)
+  expect(broken.err).toContain('interrupted after 200 of 300 people. Run the command again to go on')
   expect(await ended('course', 'export')).toMatchObject({
     code: 1,
     err: expect.stringContaining('the export was interrupted'),
