@@ -1,8 +1,10 @@
 import { DAY_MS } from '../core/durations.ts'
 import type { Settings } from '../core/env/settings.ts'
+import { codeOf } from '../core/errors.ts'
 import { CERTIFICATE_DAYS } from '../core/health/verdict.ts'
 import type { Host } from '../core/host.ts'
 import type { CertificateCheck } from '../core/incidents/conditions.ts'
+import { NO_STARTTLS } from '../core/live/live.ts'
 import { type LiveNetwork, openNetwork } from '../core/live/network.ts'
 import { portOf } from '../core/network/connect.ts'
 import type { ServiceDefinition } from '../core/service.ts'
@@ -23,12 +25,19 @@ export function watchCertificates(
   const stopping = new AbortController()
   const said = new Map<string, string>()
   const seen = new Map<string, CertificateCheck>()
+  const places = placesOf(settings, services)
+  /** Whose certificate nobody has read since the start: it may be the bad one of an alert that is open. */
+  const unread = new Set(places.map(({ variable }) => variable))
 
   async function look({ variable, url }: ReturnType<typeof placesOf>[number]): Promise<void> {
     const signal = AbortSignal.any([stopping.signal, AbortSignal.timeout(LIMIT_MS)])
-    const found = await network.certificate(url, signal).catch(() => undefined)
+    const found = await network.certificate(url, signal).catch((error: unknown) => {
+      if (codeOf(error) === NO_STARTTLS) unread.delete(variable)
+      return undefined
+    })
     if (stopping.signal.aborted) return
     if (found !== undefined) seen.set(variable, { variable, ...found })
+    if (found !== undefined) unread.delete(variable)
     metrics.certificate(variable, found && { validTo: found.validTo, valid: found.fault === undefined })
     const { validTo = Number.POSITIVE_INFINITY, fault } = found ?? {}
     const days = Math.floor((validTo - clock.now()) / DAY_MS)
@@ -37,25 +46,22 @@ export function watchCertificates(
     const isNew = said.get(variable) !== state
     said.set(variable, state)
     if (isNew && state === 'expiring')
-      log.warn('certificate_expiring', 'a certificate must be renewed: its renewal was missed', {
-        variable,
-        days,
-      })
+      log.warn('certificate_expiring', 'a certificate was not renewed, and ends soon', { variable, days })
     if (isNew && fault !== undefined)
       log.error('certificate_refused', 'programs refuse a certificate', { variable, fault })
   }
 
   async function run(): Promise<void> {
-    const places = placesOf(settings, services)
     while (!stopping.signal.aborted && places.length > 0) {
       await Promise.all(places.map(look))
-      const isBad = [...said.values()].some((state) => state !== 'good')
+      const isBad = unread.size > 0 || [...said.values()].some((state) => state !== 'good')
       await clock.sleep(isBad ? AGAIN_MS : EVERY_MS, stopping.signal).catch(() => {})
     }
   }
   const running = run()
   return {
     found: () => [...seen.values()],
+    areRead: () => unread.size === 0,
     async stop(): Promise<void> {
       stopping.abort(new Error('the daemon stops'))
       await running

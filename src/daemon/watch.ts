@@ -67,6 +67,7 @@ export function keepWatch(
       channels,
       known: () => ({
         certificates: certificates.found(),
+        areCertificatesRead: certificates.areRead(),
         mailRefused: mailService.refused(),
         scheduleStalledMs: opened.scheduleStalledMs(),
         starts,
@@ -151,6 +152,8 @@ export interface ConditionsOptions extends Pick<DaemonOptions, 'dataFolder' | 'f
 export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsOptions) {
   const { settings, store, services, neighbours, channels, outcomes: judge, freeSpace = spaceOf } = options
   const own = settings.site.buildStamp ?? null
+  const builds = () => new Map([...neighbours, ...services.map((name) => [name, own] as const)])
+  const isAlone = [...settings.addresses.keys()].every((name) => services.includes(name))
   const halfConfigured = [...settings.groups].flatMap(([name, state]) =>
     state === 'half-configured' ? [name] : [],
   )
@@ -180,7 +183,7 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
         lessonsDueSince,
         disk,
         writeMs,
-        builds: new Map([...neighbours, ...services.map((name) => [name, own] as const)]),
+        builds: isAlone || neighbours.size > 0 ? builds() : undefined,
         halfConfigured,
         outcomes: outcomes && {
           ...outcomes,

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { readSettings } from '../../src/core/env/settings.ts'
+import { codeError } from '../../src/core/errors.ts'
 import type { Log } from '../../src/core/host.ts'
 import type { LiveNetwork } from '../../src/core/live/network.ts'
 import { portOf } from '../../src/core/network/connect.ts'
@@ -101,6 +102,21 @@ test('a certificate that ends soon is reported beside a good one, and checked ag
   await again()
   expect(told).toEqual(['warn certificate_expiring {"variable":"SHAREDSTORE_REST_URL","days":1}'])
   expect(slept).toEqual([60_000, 60_000])
+})
+
+test('all are read once each server was, or offers no encryption', async () => {
+  const answers: Found[] = [undefined, { left: 30 }, undefined]
+  const { watching, slept, looked, again } = watch(ONE, () => answers.shift())
+  await looked()
+  expect(watching.areRead()).toBe(false)
+  await again()
+  expect(watching.areRead()).toBe(true)
+  await again()
+  expect(watching.areRead()).toBe(true)
+  expect(slept).toEqual([60_000, HOUR, HOUR])
+  const plain = watch(ONE, () => Promise.reject(codeError('no_starttls')))
+  await plain.looked()
+  expect(plain.watching.areRead()).toBe(true)
 })
 
 test('what was found last is kept while a server does not answer, and the metrics are told that it does not', async () => {

@@ -322,6 +322,26 @@ test('the builds of this process and of its neighbors must be one', async () => 
   const neighbours = new Map([['api', 'build-2']])
   expect((await noted({ BUILD_STAMP: 'build-1' }, { neighbours })).failing).toEqual(['build_skew'])
   expect((await noted({ BUILD_STAMP: 'build-2' }, { neighbours })).failing).toEqual([])
+  // Where there are others and none answers, nobody knows whether a skew is over.
+  const split = { API_URL: 'http://api.example' }
+  expect((await noted(split)).names).not.toContain('build_skew')
+  expect((await noted(split, { neighbours })).names).toContain('build_skew')
+  expect((await noted(split, { services: ['web', 'api'] })).names).toContain('build_skew')
+})
+
+test('while a certificate was not read since the start, a bad one is told and none counts as renewed', async () => {
+  const found = (left: number, areCertificatesRead: boolean) => {
+    const one = {
+      variable: 'API_URL',
+      validFrom: NOW - 90 * DAY,
+      validTo: NOW + left * DAY,
+      fault: undefined,
+    }
+    return noted({}, { known: { certificates: [one], areCertificatesRead } })
+  }
+  expect((await found(60, false)).names).not.toContain('certificate_expiring')
+  expect((await found(60, true)).names).toContain('certificate_expiring')
+  expect((await found(1, false)).failing).toEqual(['certificate_expiring'])
 })
 
 test('the free space of a real folder is read', async () => {

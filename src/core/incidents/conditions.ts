@@ -11,12 +11,14 @@ import type { MessageRecord } from './incident.ts'
 /** The daemon's observations about itself that no health probe reports. Parts that could not be checked are left out. */
 export interface SelfObservations {
   readonly certificates: readonly CertificateCheck[]
+  /** False: one has not been read since the start, and may be the bad one of an alert that is open. */
+  readonly areCertificatesRead?: boolean
   /** When lessons became due that are not sent yet. */
   readonly lessonsDueSince?: LessonsDue | undefined
   readonly disk?: { readonly freeBytes: number; readonly bytes: number } | undefined
   readonly writeMs?: number | undefined
-  /** The build that each service reports; null is unstamped. */
-  readonly builds: ReadonlyMap<string, string | null>
+  /** The build that each service reports; null is unstamped. Undefined: no other service was reached. */
+  readonly builds: ReadonlyMap<string, string | null> | undefined
   readonly halfConfigured: readonly string[]
   /** Why the mail provider refused this platform at the last attempt; false: it takes mail. */
   readonly mailRefused: string | false | undefined
@@ -60,19 +62,21 @@ export function conditionsReport(
   readonly probes: Readonly<Partial<Record<ConditionName, ProbeResult>>>
 } {
   const { lessonsDueSince, disk, writeMs, holds, halfConfigured, mailRefused, outcomes = {} } = observed
-  const { alerts, clock, starts = [], scheduleStalledMs: stalledMs } = observed
+  const { alerts, builds, clock, starts = [], scheduleStalledMs: stalledMs } = observed
+  const certificate = certificateReason(observed.certificates, now)
   const paused = holds && pauseReasons(holds)
   // Lessons of a paused course are late on purpose, and the pause has an alert of its own.
   const due = holds?.some(({ stream }) => stream === 'course') ? undefined : lessonsDueSince
   return {
     service: WEB,
     probes: given({
-      certificate_expiring: result(certificateReason(observed.certificates, now)),
+      certificate_expiring:
+        certificate || observed.areCertificatesRead !== false ? result(certificate) : undefined,
       lessons_late: due && result(lateReason(due, now)),
       disk_nearly_full: disk && result(diskReason(disk)),
       disk_slow:
         writeMs === undefined ? undefined : unless(writeMs <= WRITE_MS, `a write took ${seconds(writeMs)}`),
-      build_skew: result(skewReason(observed.builds)),
+      build_skew: builds && result(skewReason(builds)),
       half_configured: unless(halfConfigured.length === 0, `half-configured: ${halfConfigured.join(', ')}`),
       mail_refused: mailRefused === undefined ? undefined : result(mailRefused || undefined),
       ...Object.fromEntries(Object.entries(outcomes).map(([name, reason]) => [name, result(reason)])),
