@@ -214,7 +214,5 @@ const READ_REFUSALS: Readonly<Record<string, string>> = {
 export function assertNotDenied(file: string): void {
   const code = faultOf(() => fs.accessSync(file, fs.constants.R_OK))
   if (code === undefined || code === 'ENOENT' || code === 'ENOTDIR') return
-  throw wrongUsage(
-    `${file} cannot be opened (${code}): check who owns it, and run this as the daemon’s user.`,
-  )
+  throw wrongUsage(`${file} cannot be opened (${code}): check its owner, and run this as the daemon’s user.`)
 }

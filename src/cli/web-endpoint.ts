@@ -84,14 +84,12 @@ export async function postToWeb(
 }
 
 const silent = ({ origin }: URL, cause?: unknown) =>
-  unreached(`${origin} could not be reached: is the web service running, and is the address right?`, {
+  unreached(`${origin} could not be reached: is the web service running, and the address right?`, {
     cause,
   })
 
 const refused = () =>
-  unreached(
-    'the service refused EMAIL_DISPATCH_SECRET: it must be the one that the service was started with.',
-  )
+  unreached('the service refused EMAIL_DISPATCH_SECRET: it must be the one the service was started with.')
 
 /** A call sends up to 10,000 mails: it may take its time. */
 const DISPATCH_PATIENCE_MS = 15 * 60 * 1000

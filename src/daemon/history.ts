@@ -19,9 +19,7 @@ export async function openHistoryOf(options: DaemonOptions, address: StoreAddres
   // In memory if the file cannot be opened, so that the services can still run.
   const own = await Promise.resolve(opened).catch((error: unknown) => {
     const reason = error instanceof StoreOpenError ? error.message : 'its file cannot be opened'
-    log.warn('history_in_memory', 'the health history is kept in memory and ends with the process', {
-      reason,
-    })
+    log.warn('history_in_memory', 'the health history is in memory and ends with the process', { reason })
     return openHistory(undefined)
   })
   const shared = await openSharedHistory(address, log)

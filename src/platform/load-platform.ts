@@ -99,10 +99,7 @@ async function evaluate(
   if (exported instanceof Promise)
     return fail('It exports a promise.', 'Put await before it, or export the definition itself.')
   if (typeof exported === 'function')
-    return fail(
-      'It exports a function.',
-      'Export what the function gives: export default definePlatform({ … })',
-    )
+    return fail('It exports a function.', 'Export what it gives: export default definePlatform({ … })')
   return exported
 }
 
@@ -227,10 +224,7 @@ function silence(file: string): () => void {
   const { emitWarning } = process
   process.emitWarning = () => undefined
   const onExit = () => {
-    writeSync(
-      2,
-      `platformctl: ${file}: It ends the process while it loads. Remove the call of process.exit.\n`,
-    )
+    writeSync(2, `platformctl: ${file}: It ends the process while it loads. Remove process.exit.\n`)
     process.exitCode = 2
   }
   process.once('exit', onExit)

@@ -159,7 +159,7 @@ test('without payments it is wrong usage', async () => {
 test.each([
   [
     { price_pro_yearly: undefined },
-    /✖ price pro-yearly +there is no such price in test mode: set PAYMENTS_PRICE_PRO_YEARLY/,
+    /✖ price pro-yearly +no such price in test mode: set PAYMENTS_PRICE_PRO_YEARLY/,
   ],
   [{ price_pro_monthly: { ...MONTHLY, active: false } }, /✖ price pro-monthly +the price is archived/],
   [
@@ -172,7 +172,7 @@ test.each([
   ],
   [
     { price_pro_yearly: { ...MONTHLY, recurring: { interval: 'year' }, currency: 'usd' } },
-    /✖ price pro-yearly +the price is in usd, and that of pro-monthly in eur/,
+    /✖ price pro-yearly +the price is in usd, that of pro-monthly in eur/,
   ],
   [
     { price_pro_monthly: { ...MONTHLY, livemode: true } },

@@ -51,7 +51,7 @@ test('an unreachable server or a broken definition does not fail the command', a
   )
   expect(run).toMatchObject({ exitCode: 0, stdout: '--color' })
   expect(run.stderr).toBe(
-    'platformctl: the heartbeat backup was not recorded: http://127.0.0.1:1 could not be reached: is the web service running, and is the address right?',
+    'platformctl: the heartbeat backup was not recorded: http://127.0.0.1:1 could not be reached: is the web service running, and the address right?',
   )
 })
 

@@ -129,10 +129,7 @@ const audit = onStore({
     '--limit <n>': value('show at most this many, newest first (1 to 100,000)', wholeNumber(1, 100_000), 50),
   },
   async run(_, { limit }, { maintenance }) {
-    const entries = (await (await maintenance()).audit(limit)).map((entry) => ({
-      ...entry,
-      at: iso(entry.at),
-    }))
+    const entries = (await (await maintenance()).audit(limit)).map((one) => ({ ...one, at: iso(one.at) }))
     const head = ['when', 'who', 'from', 'action', 'what', 'details']
     const rows = entries.map((it) => [it.at, it.who, it.place, it.action, it.subject ?? '', it.details ?? ''])
     const none = 'no operator has changed anything yet\n'

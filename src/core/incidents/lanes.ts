@@ -67,10 +67,7 @@ export function createAlertLanes(
         const then = record.result === 'over' ? ' and was given up' : '; it is tried again'
         if (delivery.kind === 'sent') log.info('alert_sent', 'an alert was sent', facts)
         else if (isAnswer(delivery))
-          log.warn('alert_not_sent', `an alert could not be sent${then}`, {
-            ...facts,
-            reason: delivery.reason,
-          })
+          log.warn('alert_not_sent', `an alert was not sent${then}`, { ...facts, reason: delivery.reason })
       },
     }
     return createEngine(host, source, signal).wake

@@ -52,15 +52,12 @@ export const proxiedFetch: typeof fetch = async (input, init) => {
 }
 
 /** The whole body of an answer; rejects once it is larger, and reads no further. */
-export async function boundedBody(
-  body: AsyncIterable<Uint8Array> | null,
-  mostBytes: number,
-): Promise<Buffer> {
+export async function boundedBody(body: AsyncIterable<Uint8Array> | null, most: number): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of body ?? []) {
     size += chunk.byteLength
-    if (size > mostBytes) throw codeError('too_large')
+    if (size > most) throw codeError('too_large')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

@@ -85,9 +85,7 @@ async function price(input: SmokeInput, plan: string, id: string, currencies: Ma
   const variable = `PAYMENTS_PRICE_${plan.toUpperCase().replaceAll('-', '_')}`
   const { status, body } = await askApi(input, 'GET', `/v1/prices/${encodeURIComponent(id)}`)
   if (status === 404)
-    throw new Finding(
-      `there is no such price in ${mode} mode: set ${variable} to an id of this account and mode.`,
-    )
+    throw new Finding(`no such price in ${mode} mode: set ${variable} to an id of this account and mode.`)
   if (status !== 200) throw unexpected(status)
   const { active, type, recurring, currency, livemode, unit_amount: amount } = body
   const interval = Object(recurring).interval
@@ -104,9 +102,7 @@ async function price(input: SmokeInput, plan: string, id: string, currencies: Ma
   const [first, other] = [...currencies].find(([, one]) => one !== currency) ?? []
   currencies.set(plan, String(currency))
   if (first !== undefined)
-    throw new Finding(
-      `the price is in ${String(currency)}, and that of ${first} in ${other}: use one currency.`,
-    )
+    throw new Finding(`the price is in ${String(currency)}, that of ${first} in ${other}: use one currency.`)
   return `active, ${amountText(amount, currency)} a ${wanted}`
 }
 
@@ -153,9 +149,7 @@ async function webhook({ clock, random }: Pick<Host, 'clock' | 'random'>, input:
   }
   const forged = await deliver(header.replace(/.$/, (last) => (last === '0' ? '1' : '0')))
   if (forged.status === 503)
-    throw new Finding(
-      'the service answered that payments are not configured: start it with the same environment.',
-    )
+    throw new Finding('payments are not configured in the service: start it with the same environment.')
   if (forged.status < 400)
     throw new Finding(`the service took an event whose signature does not fit (${forged.status}).`)
   const first = await deliver(header)

@@ -97,9 +97,7 @@ export const route = () =>
         const nonce = c.query('nonce') ?? ''
         if (!NONCE.test(nonce))
           throw new PlatformError('bad_request', 'The nonce is missing or malformed.', {
-            issues: [
-              { path: 'nonce', message: 'Send 16 random bytes in hexadecimal (openssl rand -hex 16).' },
-            ],
+            issues: [{ path: 'nonce', message: 'Send 16 random bytes in hex (openssl rand -hex 16).' }],
           })
         if (waiting > MOST_WAITING)
           throw new PlatformError('rate_limited', 'Other callers are being answered; try again later.', {

@@ -164,11 +164,7 @@ const PURPOSES = ['sec-purpose', 'purpose', 'x-moz', 'x-purpose'] as const
 const isPrefetch = (headers: Headers) =>
   PURPOSES.some((name) => /prefetch|preview|prerender/i.test(headers.get(name) ?? ''))
 
-const PREFETCHED: Answer<never> = {
-  status: 204,
-  description: 'A prefetch: nothing was looked at.',
-  content: {},
-}
+const PREFETCHED: Answer<never> = { status: 204, description: 'A prefetch: nothing is done.', content: {} }
 
 /** The answer to HEAD and prefetches of a mail's link, which must change nothing; undefined for any other request. */
 function answerToPrefetch({ request: { method, headers } }: RouteContext): Response | undefined {

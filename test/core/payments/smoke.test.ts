@@ -240,7 +240,7 @@ test.each<[string, Answers, string, SmokeCheck['state'], RegExp]>([
     price({ currency: 'usd' }),
     'price pro-yearly',
     'failed',
-    /is in eur, and that of pro-monthly in usd/,
+    /is in eur, that of pro-monthly in usd/,
   ],
   [
     'a currency without a fraction',

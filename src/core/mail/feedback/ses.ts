@@ -79,11 +79,7 @@ function snsUrl(value: unknown): URL | undefined {
     : undefined
 }
 
-async function isSigned(
-  message: Fields,
-  signed: string,
-  { fetchText, now }: VerifyOptions,
-): Promise<boolean> {
+async function isSigned(message: Fields, text: string, { fetchText, now }: VerifyOptions): Promise<boolean> {
   const algorithm =
     message.SignatureVersion === '2' ? 'sha256' : message.SignatureVersion === '1' ? 'sha1' : undefined
   const url = snsUrl(message.SigningCertURL)
@@ -98,7 +94,7 @@ async function isSigned(
     return (
       isCurrent &&
       isOfSns &&
-      verify(algorithm, Buffer.from(signed), publicKey, Buffer.from(signature, 'base64'))
+      verify(algorithm, Buffer.from(text), publicKey, Buffer.from(signature, 'base64'))
     )
   } catch {
     // Not a certificate, or not a signature.
