@@ -94,4 +94,5 @@ test('init counts the lines whose names no definition can have, and shows none: 
   expect(odd.stdout).not.toMatch(/kiln\.key|canary/)
   expect((await example('kiln-port=1\n')).stdout).toContain('Left out: 1 line whose name has other signs')
   expect((await example('KILN_URL=\n')).stdout).not.toContain('Left out')
+  expect((await example('KILN_URL=\nconstructor=1\n')).stdout).not.toContain('constructor')
 })

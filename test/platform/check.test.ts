@@ -229,6 +229,13 @@ const FAULTS: readonly SpoiledRow[] = [
     /KILN_API_KEY/,
   ],
   [
+    `${KILN}/variables/toString`,
+    { kind: 'text' },
+    'groups.kiln.variables.toString',
+    /cannot be the name of a variable/,
+    /KILN_API_KEY/,
+  ],
+  [
     `${KILN}/variables/NODE_OPTIONS`,
     { kind: 'text' },
     'groups.kiln.variables.NODE_OPTIONS',

@@ -78,7 +78,7 @@ export const map =
 export const called =
   (form: RegExp, what: string, example: string): Check =>
   (place, name) =>
-    form.test(textOf(name))
+    form.test(textOf(name)) && !(textOf(name) in Object.prototype)
       ? name
       : place.fault(`${quoted(name)} cannot be the name of ${what}.`, `Name it like ${example}.`)
 

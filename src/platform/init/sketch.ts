@@ -12,9 +12,9 @@ export interface Sketch {
   readonly heading: string | undefined
 }
 
-const ASSIGNMENT = /^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=(.*)$/s
+const ASSIGNMENT = /^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]{0,99})\s*=(.*)$/s
 /** A variable that is commented out, as in most examples. */
-const COMMENTED = /^\s*#\s?([A-Z][A-Z0-9_]*)=(.*)$/s
+const COMMENTED = /^\s*#\s?([A-Z][A-Z0-9_]{0,99})=(.*)$/s
 /** `# --- Payments ---`, `# === Payments` or `## Payments`. */
 const HEADING = /^\s*#+\s*[-=*#]{2,}\s*([^-=*#\s].*?)\s*[-=*#]*$|^\s*##+\s*([^#\s].*)$/
 
@@ -189,7 +189,7 @@ export function sketchDefinition(
   const ofPreset = new Set(Object.values(preset).flatMap(({ variables }) => Object.keys(variables)))
   const all = readExample(text)
   const own = all.filter(
-    ({ name }) => !ofPreset.has(name) && !/^(?:NODE_|__)/.test(name) && name.length <= 100,
+    ({ name }) => !ofPreset.has(name) && !/^(?:NODE_|__)/.test(name) && !(name in Object.prototype),
   )
   const byGroup = Map.groupBy(own, (sketch) => groupOf(sketch, own, Object.keys(preset)))
   return {
