@@ -82,7 +82,7 @@ export const TEXTS = {
       SELECT 1 FROM alert_message o WHERE o.incident = i.id AND o.kind = 'opened' AND NOT EXISTS (
         SELECT 1 FROM alert_message c
         WHERE c.incident = i.id AND c.kind = 'closed' AND c.channel = o.channel AND c.outcome <> 'pending'))
-    ORDER BY opened_at DESC, id`,
+    ORDER BY opened_at, id`,
   // In this order: what a clock that was set back dated later than any skew explains.
   rewind: {
     incidents: `UPDATE incident SET ${atMost('@now', 'opened_at', 'acknowledged_at', 'closed_at')}, ${atMost('@seenAt', 'seen_at')}
@@ -189,7 +189,7 @@ export function incidents({ one, read, write }: Sql): model.IncidentStore {
     })
     if (planned.length > 0) yield* run(TEXTS.plan, { rows: planned, leaseMs: LEASE_MS })
   }
-  /** Mails subscribers what they have not been told, unless a silence holds. */
+  /** Mails subscribers what they have not been told, the older incident first, unless a silence holds. */
   function* publish({ incidents: about, messages }: Told, hears: Hears, now: number): Steps<void> {
     if (yield* first(TEXTS.silenceAt, { now })) return
     // That an operator looks at it is no news that a visitor has.

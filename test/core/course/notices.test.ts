@@ -466,6 +466,25 @@ describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
     expect(says()).toHaveLength(4)
   })
 
+  test('what ended and began again during a silence is told in this order after it', async () => {
+    const { subscribe, opens, closes, round, says, pass, store, clock } = await world(kind)
+    await subscribe('ada@example.com')
+    await opens('mail')
+    await round()
+    const from = clock.now()
+    await store.incidents.silence({ from, until: from + 10 * MINUTE, reason: 'deploy', by: 'ci' })
+    pass(MINUTE)
+    await closes('mail')
+    pass(MINUTE)
+    await opens('mail')
+    await round()
+    pass(10 * MINUTE)
+    for (let look = 0; look < 2; look += 1) await round()
+    expect(says()).toEqual(
+      ['opened mail-1', 'closed mail-1', 'opened mail-2'].map((one) => `ada@example.com ${one}`),
+    )
+  })
+
   test('visitors hear of what still fails after a silence, also when an operator has acknowledged it meanwhile', async () => {
     const { subscribe, opens, closes, round, says, pass, store, clock } = await world(kind)
     await subscribe('ada@example.com')
