@@ -23,7 +23,7 @@ test.each(Object.keys(ERRORS) as ErrorCode[])(
     expect(response.headers.get('cache-control')).toBe('no-store')
     expect(response.headers.get('content-type')).toMatch(/^application\/json/)
     expect(response.headers.get('www-authenticate')).toBe(status === 401 ? 'Bearer' : null)
-    expect(response.headers.get('retry-after')).toBe(null)
+    expect(response.headers.get('retry-after')).toBe(code === 'store_unavailable' ? '1' : null)
   },
 )
 
