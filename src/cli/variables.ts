@@ -136,12 +136,12 @@ function ofGroup(contract: Contract, name: string): Explanation | undefined {
 }
 
 function ofFinding(contract: Contract, id: string): Explanation | undefined {
-  const rule = Object.hasOwn(WARNINGS, id) ? undefined : contract.rules.find((one) => one.id === id)
+  const warning = Object.hasOwn(WARNINGS, id) ? WARNINGS[id] : undefined
+  const rule = warning === undefined ? contract.rules.find((one) => one.id === id) : undefined
   if (rule) {
     const rows = [['variables', variablesOf(rule).join(', ')]] as const
     return { kind: 'error', sentences: [rule.cause, rule.fix], rows }
   }
-  const warning = WARNINGS[id]
   const severity = id === 'group-absent' ? 'notice' : ERRORS.has(id) ? 'error' : 'warning'
   if (warning !== undefined) return { kind: severity, sentences: [warning] }
   const live = Object.entries(LIVE_FINDINGS).find(([one]) => one === id)?.[1]

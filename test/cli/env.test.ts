@@ -49,6 +49,16 @@ test('explaining an unknown name is wrong usage and names the nearest', async ()
   })
 })
 
+test.each(['constructor', 'toString', '__proto__'])(
+  '%s, which every object has, is an unknown name',
+  async (name) => {
+    expect(await run(['env', 'explain', name])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('unknown'),
+    })
+  },
+)
+
 test.each([
   ['mail-without-sendr', 'mail-without-sender'],
   ['live-nmae', 'live-name'],
