@@ -76,7 +76,7 @@ export function dueText(which: string, isLoud: string, orDue = ''): string {
         ELSE lease_until <= @leaseNow OR lease_until > @leaseNow + 2 * @leaseMs END
       AND NOT EXISTS (SELECT 1 FROM message o
         WHERE o.subscription = message.subscription AND o.stream = message.stream AND o.done_at IS NULL AND ${leaves}
-          AND (o.created_at < message.created_at OR (o.created_at = message.created_at AND o.id < message.id)))
+          AND (o.created_at, length(o.id), o.id) < (message.created_at, length(message.id), message.id))
     ORDER BY next_attempt_at LIMIT @limit FOR UPDATE SKIP LOCKED`
 }
 

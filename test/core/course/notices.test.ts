@@ -485,6 +485,17 @@ describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
     )
   })
 
+  test('a dozen notices of one moment reach a subscriber in the order of their causes', async () => {
+    const { subscribe, round, says, store, clock } = await world(kind)
+    await subscribe('ada@example.com')
+    const ids = Array.from({ length: 12 }, (_, n) => `work-${n + 1}`)
+    const now = clock.now()
+    for (const id of ids)
+      await store.incidents.announce({ id, text: 'Work', from: now, until: undefined, by: 'eve' }, now)
+    await round()
+    expect(says()).toEqual(ids.map((id) => `ada@example.com announced ${id}`))
+  })
+
   test('visitors hear of what still fails after a silence, also when an operator has acknowledged it meanwhile', async () => {
     const { subscribe, opens, closes, round, says, pass, store, clock } = await world(kind)
     await subscribe('ada@example.com')
