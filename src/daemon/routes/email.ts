@@ -56,7 +56,7 @@ export const route = ({ mails: { definitions } }: ResolvedPlatform) =>
     tag: 'Mail',
     summary: 'Sends a transactional mail about a record',
     description:
-      'The mail decides whose token it needs: a person’s or the service role’s. Recipient and links come from the server’s record, never from the request. A record that is not the caller’s answers 404, exactly as one that does not exist. A mail that was sent for a record is not sent again: the answer is the same. With a persistent store the mail is stored and the answer does not wait for the provider.',
+      'The mail decides whose token it needs: a person’s or the service role’s. Recipient and links come from the server’s record, never from the request. A record that is not the caller’s answers 404, exactly as one that does not exist. A mail that was sent for a record is not sent again: the answer then has the provider’s id. With a persistent store the mail is stored and the answer does not wait for the provider.',
     security: 'identity',
     body: jsonBody(8 * 1024, 'EmailRequest', requestOf(definitions), examplesOf(definitions)),
     answers: [
