@@ -1,6 +1,14 @@
 import type { MailDefinition } from '../../src/core/mail/definition.ts'
+import type { Outcome } from '../../src/core/mail/mailer.ts'
 import { HTTP_OUTCOMES, type OutcomeTable, SMTP_OUTCOMES } from '../../src/core/mail/outcome.ts'
 import { SHOWN } from './platform.ts'
+
+const SCOPES = {
+  connection: 'sending stops until the next run, and lessons lose no attempt.',
+  message: 'the message waits out its backoff.',
+  sender:
+    'either your settings or account are at fault, or this message: whether other messages are accepted meanwhile decides.',
+} satisfies Record<Extract<Outcome, { kind: 'transient' }>['scope'], string>
 
 /** docs/reference/mail.md: made from the definitions and the outcome tables. */
 export function mailReference(definitions: readonly MailDefinition[]): string {
@@ -10,6 +18,9 @@ export function mailReference(definitions: readonly MailDefinition[]): string {
         .map(([slot, type]) => `\`${slot}\` (${type})`)
         .join(', ')} |`,
   )
+  const scopes = Object.entries(SCOPES)
+    .map(([scope, means]) => `*Transient, ${scope}*: ${means}`)
+    .join(' ')
   return `# Mail
 
 <!-- Made by \`npm run make\`. -->
@@ -24,7 +35,7 @@ ${mails.join('\n')}
 
 ## Outcomes over SMTP
 
-A message is *sent* or has one of these outcomes; the first row that fits decides. *Transient, connection*: sending stops until the next run, and lessons lose no attempt. *Transient, message*: the message waits out its backoff. *Permanent*: it is given up, and a *hard bounce* ends the subscription. *Transient, sender*: either your settings or account are at fault, or this message: whether other messages are accepted meanwhile decides. *Unknown*: it may have been delivered; it is tried again with the same idempotency key.
+A message is *sent* or has one of these outcomes; the first row that fits decides. ${scopes} *Permanent*: it is given up, and a *hard bounce* ends the subscription. *Unknown*: it may have been delivered; it is tried again with the same idempotency key.
 
 ${table(SMTP_OUTCOMES)}
 

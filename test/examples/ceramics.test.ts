@@ -304,6 +304,11 @@ describe('running', () => {
     }
   }, 120_000)
 
+  test('prints the example file that is in its folder', async () => {
+    const { stdout } = await run(['env', 'example'])
+    expect(`${stdout}\n`).toBe(await readFile(path.join(EXAMPLE, '.env.example'), 'utf8'))
+  })
+
   test('refuses an environment that breaks its rules, by its own names', async () => {
     const { exitCode, stdout } = await run(['preflight'], { KILN_API_KEY: 'x'.repeat(24) })
     expect(exitCode).toBe(1)

@@ -41,7 +41,7 @@ function cutBytes(text: string, most: number): string {
 
 const plain = ({ title, lines }: AlertText, most: number) => shortened([title, ...lines].join('\n'), most)
 
-/** A row for each format; what a message quotes can neither mention people nor format itself: test a new one for that. */
+/** A row for each format. What a message quotes can neither mention people nor format itself: its test asks for each. */
 const FORMATS = {
   // Standard Webhooks, for programs and for every address that no other format recognizes.
   json: { isFor: () => false, request: standardWebhook },
