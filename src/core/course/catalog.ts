@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { DAY_MS } from '../durations.ts'
 import type { Log } from '../host.ts'
-import { attempt } from '../is-record.ts'
+import { attempt, jsonObject } from '../is-record.ts'
 import type { LessonText, LessonTexts, LessonTranslations } from '../mail/definition.ts'
 import { type CourseDefinition, NOTICES, type Plan } from './definition.ts'
 import { arrivalAt, dueAt, type Enrolment, movedDue, nextLesson, type Zones } from './due.ts'
@@ -43,6 +43,7 @@ export function createCatalog(
   /** Plans from the store by key. Each is read once, even if many ask at once. */
   const kept = new Map<string, Promise<Plan | undefined>>()
   const keeping = courses.filter(({ follow }) => follow === 'start')
+  const newest = courses.flatMap(({ follow, id, lessons }) => (follow === 'latest' ? [[id, lessons]] : []))
   async function read() {
     const texts = await readTexts?.().catch((error: unknown) => {
       const reason = error instanceof Error ? error.message : 'a file cannot be read'
@@ -65,6 +66,14 @@ export function createCatalog(
   return {
     courses,
     find: (id: string) => byId.get(id),
+    /** The lessons of the courses that are followed as they are, for `inHand` later; undefined: there are none. */
+    followed: newest.length === 0 ? undefined : JSON.stringify(Object.fromEntries(newest)),
+    /** The lesson that a call had in hand when the courses were as `followed` says. */
+    inHand({ course, sentLessons, day }: Followed, followed = ''): string | undefined {
+      // Written above.
+      const lessons = jsonObject(followed)[course] as readonly string[] | undefined
+      return lessons && lessonsFor(lessons, sentLessons, day - 1)[day - 1]
+    },
     /** How enrolments begin, with the courses and texts as they are. */
     async begin(): Promise<Begin> {
       const { pinned } = await load()

@@ -122,6 +122,7 @@ function createLessons(host: CourseHost, request: DispatchCall, { last, ...paced
   const tally = { sent: 0, failed: 0, unknown: 0 }
   /** Subscriptions that had a message in this call. The store forgets that at another's claim. */
   const had = new Set<string>()
+  let noted: Promise<void> | undefined
 
   /** The lesson that follows the claim's, if the claim's is sent now. */
   const following = (plan: Plan, { confirmedAt, timeZone, dueAt, day }: Claim, now: number) =>
@@ -132,7 +133,11 @@ function createLessons(host: CourseHost, request: DispatchCall, { last, ...paced
     if (had.has(claim.id)) return { kind: 'again' }
     const isRetry = claim.claimedAt !== claim.firstAttemptAt
     const tried = isRetry ? await triedBefore(store, aboutOf(claim)) : undefined
-    const plan = await catalog.plan(claim, store, tried?.template)
+    const lost = tried || claim.lostBy === undefined ? undefined : await store.keptText(lessonsIn(claim.lostBy))
+    const plan = await catalog.plan(claim, store, tried?.template ?? catalog.inHand(claim, lost))
+    // Before the first lesson leaves: if this process is killed, the next asks which lessons they were.
+    if (catalog.followed !== undefined)
+      await (noted ??= store.keepTexts({ [lessonsIn(call)]: catalog.followed }, clock.now()))
     if (plan === undefined)
       return waitsFor(`the platform has no course ${claim.course}: put it back, or cancel its enrolments`)
     if (claim.day > plan.lessons.length) return { kind: 'finished' }
@@ -156,8 +161,11 @@ function createLessons(host: CourseHost, request: DispatchCall, { last, ...paced
           to: { name: undefined, address: claim.address },
           date: new Date(claim.firstAttemptAt),
         }
+        const keep = () => keepTried(store, mailer, mail, mail.about, kept)
+        // It may have been delivered already, and what is known of it is under the call that is gone.
+        if (lost !== undefined) await keep()
         const outcome = await mailer.send(mail, signal, recorded)
-        if (outcome.kind === 'unknown') await keepTried(store, mailer, mail, mail.about, kept)
+        if (outcome.kind === 'unknown') await keep()
         return outcome
       },
     }
@@ -214,6 +222,9 @@ function createLessons(host: CourseHost, request: DispatchCall, { last, ...paced
   }
   return { source, results, tally }
 }
+
+/** The key under which the lessons are kept that a call sends. */
+const lessonsIn = (call: string) => `lessons ${call}`
 
 const jobOf = ({ dueAt, failures, problem }: Claim) => ({
   dueAt,

@@ -70,7 +70,7 @@ export function dispatch({ one, read, write }: Sql, rowByRow?: RowByRow) {
       if (rowByRow && !(await read(isAnyDue))) return []
       return write(function* () {
         const leaseUntil = yield* leaseEnd()
-        const taken: SubscriptionRecord[] = []
+        const taken: Claim[] = []
         function* takeDue(query: string, most: number): Steps<void> {
           if (most <= 0) return
           const changed: SubscriptionRecord[] = []
@@ -82,7 +82,8 @@ export function dispatch({ one, read, write }: Sql, rowByRow?: RowByRow) {
               continue
             }
             const one = claiming.take(found, { now, leaseMs, leaseUntil, call })
-            taken.push(one)
+            const claim = claiming.claimOf(one, found)
+            if (claim) taken.push(claim)
             if (one.problem !== found.problem || rowByRow?.claim(one, row) !== true) changed.push(one)
             const entry = claiming.lostAttempt(found, one)
             if (entry) lost.push([found.id, entry])
@@ -94,7 +95,7 @@ export function dispatch({ one, read, write }: Sql, rowByRow?: RowByRow) {
         yield* takeDue(TEXTS.failed, Math.min(retries, limit - taken.length))
         yield* takeDue(TEXTS.fresh, limit - taken.length)
         yield* takeDue(TEXTS.failed, limit - taken.length)
-        return taken.flatMap((one) => claiming.claimOf(one) ?? []).sort(claiming.compareClaims)
+        return taken.sort(claiming.compareClaims)
       })
     },
     async keep({ claims, call, now, leaseMs }) {

@@ -30,7 +30,8 @@ const followingEvery = (ms: number, lessons: readonly string[]) =>
 describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
   /** Ada, in a course that is deployed again and again. */
   async function deployed(...lessons: string[]) {
-    const it = await courseWith(0, { kind, catalog: following(...lessons) })
+    let leaseNow = START
+    const it = await courseWith(0, { kind, catalog: following(...lessons), leaseClock: () => leaseNow })
     if (it.address === undefined) throw new TypeError('this store has an address')
     const old = olderBuild(it.address, '0.2.0')
     onTestFinished(() => old.close())
@@ -42,6 +43,10 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     return {
       ...it,
       old,
+      pass(ms: number) {
+        leaseNow += ms
+        it.pass(ms)
+      },
       run: (sql: string) =>
         old.run(sql.replaceAll('TABLE', kind === 'postgres' ? 'platformctl.subscription' : 'subscription')),
       meta: async () => {
@@ -270,6 +275,27 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     it.pass(DAY_MS)
     expect(await it.sends()).toEqual([C])
     expect(await it.ada()).toMatchObject({ sentLessons: [A, B, D, C] })
+  })
+
+  test('a lesson that a killed process had in hand is repeated, whatever was done to the course, and counts by its name', async () => {
+    const it = await deployed(A, B, C)
+    await it.sends()
+    it.pass(DAY_MS)
+    // The provider takes it, and the process is gone before it hears so.
+    const killed = Promise.withResolvers<never>()
+    it.answer(() => killed.promise)
+    const dying = it.course.dispatch({ limit: 10 })
+    await expect.poll(() => it.messages.length).toBe(2)
+    it.answer(({ key }) => ({ kind: 'sent', id: key }))
+    it.deploy(D, C)
+    it.pass(HOUR_MS)
+    expect(await it.sends()).toEqual([B])
+    expect(it.messages.at(-1)?.key).toBe(it.messages.at(-2)?.key)
+    it.pass(DAY_MS)
+    expect(await it.sends()).toEqual([D])
+    expect(await it.ada()).toMatchObject({ sentLessons: [A, B, D] })
+    killed.reject(new Error('killed'))
+    await dying.catch(() => {})
   })
 
   test('an operator who decides about a lesson that may have been delivered decides about the one that was tried', async () => {
