@@ -351,6 +351,12 @@ export const MUTATIONS: readonly Mutation[] = [
     replace: '',
   },
   {
+    name: 'takes the lesson in the place of one that a killed process had in hand',
+    file: 'course/dispatch.ts',
+    find: 'tried?.template ?? catalog.inHand(claim, known)',
+    replace: 'tried?.template',
+  },
+  {
     name: 'keeps the first text that it compiled for every lesson',
     file: 'course/pinned-texts.ts',
     find: 'compiled.get(hash)',

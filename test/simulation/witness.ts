@@ -35,6 +35,10 @@ interface Lesson {
   key: string | undefined
   /** Of the message that was handed over last. */
   subject: string | undefined
+  /** The name of the lesson in the attempt before; undefined: that was refused. */
+  out: string | undefined
+  /** The name of one whose outcome was lost. */
+  lost: string | undefined
 }
 
 /** A person in a course, from their confirmation on. */
@@ -91,6 +95,8 @@ export function createWitness(input: {
         sentAt: undefined,
         key: undefined,
         subject: undefined,
+        out: undefined,
+        lost: undefined,
       }
       lessons.set(key, lesson)
     }
@@ -100,9 +106,13 @@ export function createWitness(input: {
     trace.push({ at: time.elapsed(), about, what })
     if (trace.length > 20_000) trace.splice(0, 10_000)
   }
+  function lose(lesson: Lesson): void {
+    lesson.unsettled = true
+    lesson.lost ??= lesson.out
+  }
   /** Records that an attempt's outcome never reached the store: the next attempt may repeat it. */
   function forget(lesson: Lesson): void {
-    lesson.unsettled = true
+    lose(lesson)
     lesson.refusedForGood = lesson.parked
     lesson.notBefore = 0
   }
@@ -126,7 +136,13 @@ export function createWitness(input: {
   const mostLessons = (one: Enrolled) =>
     Math.max(...plansOf(one).map((plan) => plan.lessons.length)) + releases.length
   /** In a course that everybody follows, progress belongs to names: each lesson once, in the order of the course as it is. */
-  function followsByName(enrolment: string, day: number, name: string, edition: readonly string[]): void {
+  /** By one of the editions: a process that was killed may have claimed it under an earlier one. */
+  function followsByName(
+    enrolment: string,
+    day: number,
+    name: string,
+    editions: readonly (readonly string[])[],
+  ): void {
     let names = named.get(enrolment)
     if (names === undefined) {
       names = new Map()
@@ -138,8 +154,9 @@ export function createWitness(input: {
     if (decided.has(enrolment) || earlier.some((one) => one?.size !== 1)) return
     const had = new Set(earlier.flatMap((one) => [...(one ?? [])]))
     if (had.has(name)) violation('a lesson came again under another number', `${enrolment}.${day}`)
-    if (edition.slice(0, Math.max(0, edition.indexOf(name))).some((one) => !had.has(one)))
-      violation('a lesson of the course was skipped', `${enrolment}.${day}`)
+    const skips = (edition: readonly string[]) =>
+      !edition.includes(name) || edition.slice(0, edition.indexOf(name)).some((one) => !had.has(one))
+    if (editions.every(skips)) violation('a lesson of the course was skipped', `${enrolment}.${day}`)
   }
   /** When a lesson is due by each plan that may count. */
   const dueTimes = (enrolment: string, one: Enrolled, day: number) => {
@@ -190,6 +207,11 @@ export function createWitness(input: {
       // What may have been delivered is repeated as it was, whatever the course has become.
       const isRepeat = lesson.unsettled && message.subject === lesson.subject
       lesson.subject = message.subject
+      const name = message.subject.split(' ')[0] ?? ''
+      const isSame = lesson.lost === name
+      if (lesson.lost !== undefined && !isSame)
+        violation('another lesson in the place of one that may have been delivered', parsed.lesson)
+      lesson.out = name
       if (one === undefined) violation('a lesson for a subscription that is not confirmed', parsed.lesson)
       else {
         const due = Math.min(...dueTimes(parsed.enrolment, one, parsed.day))
@@ -197,11 +219,15 @@ export function createWitness(input: {
         const course = coursesOf(one)
         const edition = course[one.release]?.follow === 'start' ? one.release : process.release
         const follows = course[one.release]?.follow === 'latest'
-        const name = message.subject.split(' ')[0] ?? ''
         const template = follows ? name : (course[edition]?.lessons[parsed.day - 1] ?? '')
         const subject = isRepeat ? undefined : curriculum.subjectOf(template, one.language, edition)
-        if (follows && subject !== undefined)
-          followsByName(parsed.enrolment, parsed.day, name, course[edition]?.lessons ?? [])
+        if (follows && subject !== undefined && !isSame)
+          followsByName(
+            parsed.enrolment,
+            parsed.day,
+            name,
+            course.slice(0, edition + 1).map((one) => one?.lessons ?? []),
+          )
         if (subject !== undefined && message.subject !== subject)
           violation('a lesson of another version of the course, or in another language', parsed.lesson)
       }
@@ -237,13 +263,14 @@ export function createWitness(input: {
       if (parsed === undefined) return
       note(parsed.enrolment, `day ${parsed.day} refused: ${how}`)
       const lesson = lessonOf(parsed.lesson)
+      lesson.out = undefined
       if (how === 'transient') lesson.notBefore = time.elapsed() + 5 * MINUTE_MS - 2 * MOST_SKEW_MS
       else lesson.refusedForGood = true
     },
     /** The answer to an attempt was lost. */
     unsettled(message: Message): void {
       const parsed = lessonIn(message)
-      if (parsed) lessonOf(parsed.lesson).unsettled = true
+      if (parsed) lose(lessonOf(parsed.lesson))
     },
     /** A process stood still between an answer and its mark: another may have taken over meanwhile. */
     frozen({ claim }: Settlement): void {
@@ -279,7 +306,7 @@ export function createWitness(input: {
         forget(lesson)
         return
       }
-      if (problem?.kind === 'unknown') lesson.unsettled = true
+      if (problem?.kind === 'unknown') lose(lesson)
       if (problem?.kind === 'parked') lesson.parked = true
       if (problem?.kind === 'parked' && !lesson.tried)
         violation('a lesson was parked that was never handed over', `${enrolment}.${claim.day}`)

@@ -2,7 +2,7 @@ import { recent } from '../calls.ts'
 import { createEngine } from '../delivery/engine.ts'
 import { COURSE, type Delivery, isAnswer, isForgotten } from '../delivery/retries.ts'
 import type { RunOptions } from '../delivery/run.ts'
-import type { Attempted, Ready, Source } from '../delivery/source.ts'
+import type { Asked, Attempted, Ready, Source } from '../delivery/source.ts'
 import { HOUR_MS } from '../durations.ts'
 import { PlatformError } from '../errors.ts'
 import type { Pacer } from '../mail/feedback/pacer.ts'
@@ -10,7 +10,7 @@ import { type Mail, NOT_CONFIGURED, type SendOutcome } from '../mail/mailer.ts'
 import { keepTried, triedBefore } from '../mail/send-once.ts'
 import { FIRST_COURSE, type Plan } from './definition.ts'
 import type { DispatchRequest } from './dispatch-request.ts'
-import { aboutOf, type CourseHost } from './host.ts'
+import { aboutOf, type CourseHost, lessonsKey } from './host.ts'
 import { lessonSignature, lessonUrl, unsubscribeUrl } from './links.ts'
 import { settlementOf } from './settlement.ts'
 import type { Claim, Settlement } from './subscription.ts'
@@ -124,6 +124,15 @@ function createLessons(host: CourseHost, request: DispatchCall, { last, ...paced
   const had = new Set<string>()
   let noted: Promise<void> | undefined
 
+  /** Before a lesson leaves, notes which lessons they are where a course changes: if this process is killed, the next asks. */
+  async function claim(asked: Asked): Promise<readonly Claim[]> {
+    const claims = await store.claimDue({ ...request, ...asked, call })
+    if (catalog.followed === undefined || claims.length === 0) return claims
+    noted ??= store.keepTexts({ [lessonsKey(call)]: catalog.followed }, asked.now)
+    await noted
+    return claims
+  }
+
   /** The lesson that follows the claim's, if the claim's is sent now. */
   const following = (plan: Plan, { confirmedAt, timeZone, dueAt, day }: Claim, now: number) =>
     catalog.next(plan, { confirmedAt, timeZone, dueAt, lastSentAt: now }, day)
@@ -133,11 +142,8 @@ function createLessons(host: CourseHost, request: DispatchCall, { last, ...paced
     if (had.has(claim.id)) return { kind: 'again' }
     const isRetry = claim.claimedAt !== claim.firstAttemptAt
     const tried = isRetry ? await triedBefore(store, aboutOf(claim)) : undefined
-    const lost = tried || claim.lostBy === undefined ? undefined : await store.keptText(lessonsIn(claim.lostBy))
-    const plan = await catalog.plan(claim, store, tried?.template ?? catalog.inHand(claim, lost))
-    // Before the first lesson leaves: if this process is killed, the next asks which lessons they were.
-    if (catalog.followed !== undefined)
-      await (noted ??= store.keepTexts({ [lessonsIn(call)]: catalog.followed }, clock.now()))
+    const known = isRetry && !tried ? await store.keptText(lessonsKey(aboutOf(claim))) : undefined
+    const plan = await catalog.plan(claim, store, tried?.template ?? catalog.inHand(claim, known))
     if (plan === undefined)
       return waitsFor(`the platform has no course ${claim.course}: put it back, or cancel its enrolments`)
     if (claim.day > plan.lessons.length) return { kind: 'finished' }
@@ -161,11 +167,8 @@ function createLessons(host: CourseHost, request: DispatchCall, { last, ...paced
           to: { name: undefined, address: claim.address },
           date: new Date(claim.firstAttemptAt),
         }
-        const keep = () => keepTried(store, mailer, mail, mail.about, kept)
-        // It may have been delivered already, and what is known of it is under the call that is gone.
-        if (lost !== undefined) await keep()
         const outcome = await mailer.send(mail, signal, recorded)
-        if (outcome.kind === 'unknown') await keep()
+        if (outcome.kind === 'unknown') await keepTried(store, mailer, mail, mail.about, kept)
         return outcome
       },
     }
@@ -208,7 +211,7 @@ function createLessons(host: CourseHost, request: DispatchCall, { last, ...paced
     patienceMs: mailer.patienceMs,
     ...paced,
     isDue: async () => (await store.listDue(clock.now(), 1, request)).length > 0,
-    claim: (asked) => store.claimDue({ ...request, ...asked, call }),
+    claim,
     keep: (claims, leaseMs) => store.keep({ claims, call, now: clock.now(), leaseMs }),
     jobOf,
     prepare,
@@ -222,9 +225,6 @@ function createLessons(host: CourseHost, request: DispatchCall, { last, ...paced
   }
   return { source, results, tally }
 }
-
-/** The key under which the lessons are kept that a call sends. */
-const lessonsIn = (call: string) => `lessons ${call}`
 
 const jobOf = ({ dueAt, failures, problem }: Claim) => ({
   dueAt,

@@ -26,6 +26,9 @@ export const randomId = ({ random }: Pick<CourseHost, 'random'>) => newId(random
 export const aboutOf = ({ id, enrolment, day }: Pick<Claim, 'id' | 'enrolment' | 'day'>) =>
   `course.${id}.${enrolment}.${day}`
 
+/** The key of the lessons that courses had when a call began, or a lesson was handed over whose sender was killed. */
+export const lessonsKey = (callOrLesson: string) => `lessons of ${callOrLesson}`
+
 /** The course that links and requests without a name are about. */
 export const firstCourse = ({ catalog }: Pick<CourseHost, 'catalog'>) =>
   catalog.courses[0]?.id ?? FIRST_COURSE

@@ -101,8 +101,6 @@ export interface Claim extends SubscriptionRecord {
   readonly dueAt: number
   /** When this day was first tried: the Date header, so that every attempt has the same bytes. */
   readonly firstAttemptAt: number
-  /** The call that had it and ended before it knew the outcome. */
-  readonly lostBy?: string
 }
 
 /** The record of a finished claim, computed by the pure schedule. */

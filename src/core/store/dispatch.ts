@@ -1,5 +1,6 @@
 import { batchPerTick } from '../calls.ts'
 import type { HistoryEntry } from '../course/history.ts'
+import { aboutOf, lessonsKey } from '../course/host.ts'
 import type { CourseStore } from '../course/store.ts'
 import type { Claim, Settlement, SubscriptionRecord } from '../course/subscription.ts'
 import * as claiming from '../course/transitions/claim.ts'
@@ -32,6 +33,8 @@ export const TEXTS = {
       next_attempt_at = CASE WHEN subscription.next_attempt_at IS NOT NULL THEN CAST(@nextAttemptAt AS bigint) END
     FROM {rows subscription: id, enrolment} AS r
     WHERE subscription.id = r.id AND subscription.enrolment = r.enrolment AND subscription.holder = @call AND subscription.claimed_at IS NOT NULL`,
+  inherit: `INSERT INTO sent_mail (key, first_attempt_at, content) SELECT @key, @now, content FROM sent_mail WHERE key = @from
+    ON CONFLICT DO NOTHING`,
   holds: `SELECT id, fence FROM subscription WHERE id IN (SELECT value FROM {each @ids}) AND state = 'confirmed'`,
 }
 
@@ -70,7 +73,7 @@ export function dispatch({ one, read, write }: Sql, rowByRow?: RowByRow) {
       if (rowByRow && !(await read(isAnyDue))) return []
       return write(function* () {
         const leaseUntil = yield* leaseEnd()
-        const taken: Claim[] = []
+        const taken: SubscriptionRecord[] = []
         function* takeDue(query: string, most: number): Steps<void> {
           if (most <= 0) return
           const changed: SubscriptionRecord[] = []
@@ -82,11 +85,13 @@ export function dispatch({ one, read, write }: Sql, rowByRow?: RowByRow) {
               continue
             }
             const one = claiming.take(found, { now, leaseMs, leaseUntil, call })
-            const claim = claiming.claimOf(one, found)
-            if (claim) taken.push(claim)
+            taken.push(one)
             if (one.problem !== found.problem || rowByRow?.claim(one, row) !== true) changed.push(one)
             const entry = claiming.lostAttempt(found, one)
-            if (entry) lost.push([found.id, entry])
+            if (entry === undefined) continue
+            lost.push([found.id, entry])
+            const key = lessonsKey(aboutOf({ ...found, day: entry.day }))
+            yield* run(TEXTS.inherit, { key, now, from: lessonsKey(found.claimedBy ?? '') })
           }
           yield* subscriptions.save(changed)
           yield* history.remember(...lost)
@@ -95,7 +100,7 @@ export function dispatch({ one, read, write }: Sql, rowByRow?: RowByRow) {
         yield* takeDue(TEXTS.failed, Math.min(retries, limit - taken.length))
         yield* takeDue(TEXTS.fresh, limit - taken.length)
         yield* takeDue(TEXTS.failed, limit - taken.length)
-        return taken.sort(claiming.compareClaims)
+        return taken.flatMap((one) => claiming.claimOf(one) ?? []).sort(claiming.compareClaims)
       })
     },
     async keep({ claims, call, now, leaseMs }) {

@@ -66,13 +66,12 @@ export const compareClaims = (a: Claim, b: Claim): number =>
   a.firstAttemptAt - b.firstAttemptAt || a.confirmedAt - b.confirmedAt
 
 /** The claim on a taken record, for a dispatcher; undefined if there is no lesson to send. */
-export function claimOf(record: SubscriptionRecord, before?: SubscriptionRecord): Claim | undefined {
+export function claimOf(record: SubscriptionRecord): Claim | undefined {
   const day = nextDay(record)
   const { confirmedAt } = record
   if (day === undefined || confirmedAt === undefined) return undefined
   const { dueAt = confirmedAt, firstAttemptAt = confirmedAt } = record
-  const lostBy = before?.claimedAt && before.claimedBy
-  return { ...record, day, confirmedAt, dueAt, firstAttemptAt, ...(lostBy && { lostBy }) }
+  return { ...record, day, confirmedAt, dueAt, firstAttemptAt }
 }
 
 /** If the claim was lost, an outcome only ends the attempt, unless the message was sent: then the day counts. */
