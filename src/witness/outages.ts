@@ -6,7 +6,7 @@ import {
   type StoredIncident,
   UNATTENDED,
 } from '../core/incidents/incident.ts'
-import type { AlertText } from '../core/incidents/text.ts'
+import { type AlertText, FAILS_AGAIN } from '../core/incidents/text.ts'
 import { duration } from '../core/messages/en.ts'
 import { minute } from '../core/sentences.ts'
 import type { Outage, Round, Seen } from './votes.ts'
@@ -73,7 +73,7 @@ function reasonOf({ unreachable, reachable, configured }: Seen, self: string, re
 }
 
 export function outageText(
-  { reason, openedAt, closedAt, seenAt }: StoredIncident,
+  { reason, openedAt, closedAt, seenAt, failsAgain }: StoredIncident,
   kind: MessageKind,
   platform: string,
 ): AlertText {
@@ -84,7 +84,7 @@ export function outageText(
     }
   if (kind === 'closed')
     return {
-      title: `${platform} is reachable again`,
+      title: `${platform}${failsAgain ? FAILS_AGAIN : ' is reachable again'}`,
       lines: [
         `It was unreachable for ${duration((closedAt ?? seenAt) - openedAt)}, since ${minute(openedAt)}.`,
       ],

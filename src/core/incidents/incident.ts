@@ -21,6 +21,8 @@ export interface StoredIncident {
   /** The operator who closed it by hand, and why; undefined if it goes on, or ended when its cause recovered. */
   readonly resolvedBy?: string | undefined
   readonly resolvedReason?: string | undefined
+  /** It ended, and its cause fails again: another incident has it. */
+  readonly failsAgain?: boolean
 }
 
 /** Causes that only a start that is refused sees. */

@@ -53,7 +53,10 @@ export function createAlertLanes(
       async prepare({ incident: id, kind, createdAt: at, said }) {
         const found = await store.find(id)
         if (found === undefined || isPast(kind, found)) return { kind: 'over' }
-        const incident = { ...found, ...said }
+        // The end may be late: nobody may read last that something works which fails again.
+        const open = kind === 'closed' ? await store.list(0) : []
+        const failsAgain = open.some(({ cause, id: other }) => cause === found.cause && other !== id)
+        const incident = { ...found, ...said, failsAgain }
         // Again, because a silence may begin while a slow channel sends the one before.
         if (!ABOUT_PAUSES.includes(incident.cause) && (await isQuiet())) return { kind: 'untried' }
         return { handOver: (over) => channel.tell({ id: alertId(id, kind), kind, incident, at }, over) }

@@ -25,6 +25,9 @@ export interface Advice {
 /** Longer, and the limits of a service would cut off the commands below it. */
 const LONGEST_FACT = 300
 
+/** Of an end that is told when its cause fails again. */
+export const FAILS_AGAIN = ': this alert ended, and another is open'
+
 /** What others wrote, as part of one line: no line ends, nothing that turns the direction of what follows. */
 const quoted = (text: string) =>
   shortened(text.replace(/[\p{Cc}\u2028\u2029\u202A-\u202E\u2066-\u2069]+/gu, ' '), LONGEST_FACT)
@@ -63,7 +66,8 @@ export function alertText(input: {
       lasted,
       'If it still fails, an alert follows within minutes.',
     )
-  if (kind === 'closed') return text(`${name} ${words?.ended ?? 'works again'}`, lasted)
+  const ended = incident.failsAgain ? FAILS_AGAIN : ` ${words?.ended ?? 'works again'}`
+  if (kind === 'closed') return text(`${name}${ended}`, lasted)
   const since = `Since: ${minute(openedAt)}.`
   if (kind === 'acknowledged')
     return text(

@@ -332,6 +332,9 @@ export function incidents({ one, read, write }: Sql): model.IncidentStore {
         // An older build takes it for an announcement that is over.
         const notice = { subject: id, kind: 'announced', at } as const
         yield* notices.publish({ ...notice, facts: { ...facts, cause, service, affected } })
+        // Who was told of it hears of its end, also where a silence held back its beginning.
+        if (incident && incident.closedAt === undefined)
+          yield* run(TEXTS.told, { incident: subject, kind: 'opened', channel: model.SUBSCRIBERS, at })
         return true
       }),
     updates: () => one(all<model.StatusUpdate>(TEXTS.updates)),

@@ -496,6 +496,24 @@ describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
     expect(says()).toEqual(ids.map((id) => `ada@example.com announced ${id}`))
   })
 
+  test('visitors whom an operator told of an incident during a silence hear of its end', async () => {
+    const { subscribe, opens, closes, round, says, pass, store, clock } = await world(kind)
+    await subscribe('ada@example.com')
+    const from = clock.now()
+    await store.incidents.silence({ from, until: from + HOUR, reason: 'deploy', by: 'ci' })
+    const incident = await opens('mail')
+    await round()
+    pass(MINUTE)
+    const update = { id: 'u1', subject: incident, at: clock.now(), by: 'ops' }
+    await store.incidents.update({ ...update, text: 'We are working on it', state: 'identified' })
+    await round()
+    pass(MINUTE)
+    await closes('mail')
+    pass(HOUR)
+    for (let look = 0; look < 2; look += 1) await round()
+    expect(says()).toEqual(['announced u1', `closed ${incident}`].map((one) => `ada@example.com ${one}`))
+  })
+
   test('visitors hear of what still fails after a silence, also when an operator has acknowledged it meanwhile', async () => {
     const { subscribe, opens, closes, round, says, pass, store, clock } = await world(kind)
     await subscribe('ada@example.com')

@@ -193,6 +193,41 @@ test('the end of what was told is tried until it is taken, however long its chan
   )
 })
 
+test('an end that arrives late, when its cause fails again, does not say that it works', async () => {
+  const { incidents: store } = await openTestStore(undefined)
+  let now = NOW
+  let isUp = true
+  const told: string[] = []
+  const channel = channelOf('webhook', async ({ incident: about, kind }) => {
+    if (!isUp) return NO_ANSWER
+    told.push(said(kind, about).title)
+    return SENT
+  })
+  const tell = async (ms: number) => {
+    now = NOW + ms
+    await tellDue(
+      hostAt(() => now),
+      store,
+      [channel],
+    )
+  }
+  const opens = (id: string, ms: number) =>
+    openIncident(store, incident({ id, cause: 'pots', openedAt: NOW + ms, seenAt: NOW + ms }))
+  await opens('one', 0)
+  await tell(0)
+  isUp = false
+  await closeIncident(store, 'pots', NOW + 5 * MINUTE)
+  for (let minute = 5; minute < 20; minute += 1) await tell(minute * MINUTE)
+  isUp = true
+  await opens('two', 20 * MINUTE)
+  for (let minute = 20; minute < 60; minute += 1) await tell(minute * MINUTE)
+  expect(told).toEqual([
+    'Kiln: Pots (web) is failing',
+    'Kiln: Pots (web) is failing',
+    'Kiln: Pots (web): this alert ended, and another is open',
+  ])
+})
+
 test('an end that a full mailbox refuses is told once it has room, and one that is gone gets no more', async () => {
   for (const hardBounce of [false, true]) {
     let answer: SendOutcome = SENT
