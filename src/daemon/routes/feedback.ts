@@ -26,7 +26,7 @@ export const route = () =>
     tag: 'Mail',
     summary: 'Takes what the mail provider reports of messages',
     description:
-      'Bounces, complaints, unsubscribes and deliveries, as the provider documents them, signed over the body at most five minutes ago (`ses`, `mailgun`, `sendgrid`: a day). Each event takes effect once. A hard bounce or a complaint suppresses its address and ends its subscriptions.',
+      'Bounces, complaints, unsubscribes and deliveries, as the provider documents them, signed over the body at most five minutes ago (`ses`: a day). Each event takes effect once. A hard bounce or a complaint suppresses its address and ends its subscriptions.',
     security: 'feedbackSignature',
     parameters: [
       inPath(

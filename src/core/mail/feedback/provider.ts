@@ -1,4 +1,3 @@
-import { DAY_MS } from '../../durations.ts'
 import { attempt, isRecord } from '../../is-record.ts'
 import type { SecretPair } from '../../secret.ts'
 import { type Feedback, type FeedbackEvent, type FeedbackKind, instantOf, reasonFor } from './event.ts'
@@ -78,15 +77,14 @@ export function readItems(
   return { events, ignored: items.length - events.length }
 }
 
-/** A signature from further ahead, or older where each attempt is signed anew, is a replay. */
-export const TOLERANCE_MS = 5 * 60 * 1000
+/** A signature older or newer than this is a replay (CONTRACT §12). */
+const TOLERANCE_MS = 5 * 60 * 1000
 
 export const refused = (reason: string) => ({ kind: 'refused', reason }) as const
 /** Older, or from a clock that is ahead. */
 export const NOT_RECENT = refused('the signature is too old, or from the future: compare the clocks')
 
-/** SNS, Mailgun and SendGrid repeat what failed for up to a day, with its first signature. A replay has no effect. */
-export const isRecent = (at: number, now: number, mostMs = DAY_MS) =>
+export const isRecent = (at: number, now: number, mostMs = TOLERANCE_MS) =>
   now - at <= mostMs && at - now <= TOLERANCE_MS
 /** UTC milliseconds of Unix seconds; NaN for another text. */
 export const unixTime = (text: string) => (/^\d{1,11}$/.test(text) ? Number(text) * 1000 : Number.NaN)

@@ -19,7 +19,6 @@ import {
   parseBody,
   readItems,
   refused,
-  TOLERANCE_MS,
   unixTime,
   type Verification,
   type VerifyOptions,
@@ -49,7 +48,7 @@ function verifySigned(
   const [id, time, signatures] = ['id', 'timestamp', 'signature'].map((one) => header(`${name}-${one}`))
   if (!id || !time || !signatures) return refused('the signature headers are missing')
   if (id.length > 255) return refused('the message id is longer than 255 characters')
-  if (!isRecent(unixTime(time), now, TOLERANCE_MS)) return NOT_RECENT
+  if (!isRecent(unixTime(time), now)) return NOT_RECENT
   const expected = secret.accepted.flatMap((one) => {
     const key = decodeWebhookKey(one.reveal())
     return key === undefined ? [] : [createHmac('sha256', key).update(`${id}.${time}.`).update(body).digest()]

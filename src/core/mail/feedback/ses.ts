@@ -1,5 +1,6 @@
 import { verify, X509Certificate } from 'node:crypto'
 import { isAcceptedSecret } from '../../accepted-secret.ts'
+import { DAY_MS } from '../../durations.ts'
 import { boundedBody, proxiedFetch } from '../../network/proxy.ts'
 import { enhancedCode } from './event.ts'
 import {
@@ -42,7 +43,8 @@ export const ses: FeedbackProvider = {
     if (names === undefined) return refused('it is not a notification of SNS')
     if (!isAcceptedSecret(optionalText(message.TopicArn), options.secret))
       return refused('it comes from another topic')
-    if (!isRecent(Date.parse(optionalText(message.Timestamp) ?? ''), options.now)) return NOT_RECENT
+    // SNS dates the publication and not the attempt, and repeats what failed for hours. A replay has no effect.
+    if (!isRecent(Date.parse(optionalText(message.Timestamp) ?? ''), options.now, DAY_MS)) return NOT_RECENT
     const signed = names
       .flatMap((name) => (typeof message[name] === 'string' ? [`${name}\n${message[name]}\n`] : []))
       .join('')
