@@ -116,13 +116,14 @@ function assertThere(definition: string, record: string): void {
 
 /** Why this account cannot rely on one of the files; a file that is gone is reported by its reader. */
 function foreignFile(files: readonly string[]): string | undefined {
-  for (const file of files)
+  for (const file of files) {
     try {
       const cause = controlledByOthers(file)
       if (cause !== undefined) return `${cause} (${file})`
     } catch (error) {
       if (codeOf(error) !== 'ENOENT') return `This user cannot read ${file}`
     }
+  }
   return undefined
 }
 

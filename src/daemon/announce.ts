@@ -21,24 +21,27 @@ export function announceEnvironment(options: Pick<DaemonOptions, 'platform' | 'e
   const report = validate(platform.contract, env, services)
   if (!report.ok)
     throw new InvalidEnvironmentError(report.findings.filter(({ severity }) => severity === 'error'))
-  for (const finding of report.findings)
+  for (const finding of report.findings) {
     if (finding.severity === 'warning')
       log.warn('environment_warning', finding.cause, { id: finding.id, fix: finding.fix })
-  for (const group of report.groups)
+  }
+  for (const group of report.groups) {
     if (group.state === 'absent')
       log.info('group_absent', `not configured: ${group.name}`, { group: group.name, means: group.meaning })
+  }
 
   const settings = readSettings(platform, env)
   const { site, sharedStore } = settings
   const readersOf = (name: string) => platform.contract.find(name)?.services ?? []
   // Once, by the first service that browsers call from pages of another.
   const called = readersOf('CORS_ALLOWED_ORIGINS').find((service) => service !== WEB)
-  if (site.corsOrigins === undefined && called !== undefined && services.includes(called))
+  if (site.corsOrigins === undefined && called !== undefined && services.includes(called)) {
     log.warn(
       'cors_at_localhost',
       'CORS_ALLOWED_ORIGINS is not set: browsers may call the API from pages on localhost only',
       { warning: 'RuntimeWarning' },
     )
+  }
   if (
     sharedStore === undefined &&
     services.some((service) => readersOf('SHAREDSTORE_REST_URL').includes(service))

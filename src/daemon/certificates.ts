@@ -36,8 +36,10 @@ export function watchCertificates(
       return undefined
     })
     if (stopping.signal.aborted) return
-    if (found !== undefined) seen.set(variable, { variable, ...found })
-    if (found !== undefined) unread.delete(variable)
+    if (found !== undefined) {
+      seen.set(variable, { variable, ...found })
+      unread.delete(variable)
+    }
     metrics.certificate(variable, found && { validTo: found.validTo, valid: found.fault === undefined })
     const { validTo = Number.POSITIVE_INFINITY, fault } = found ?? {}
     const days = Math.floor((validTo - clock.now()) / DAY_MS)

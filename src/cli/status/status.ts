@@ -73,13 +73,14 @@ export async function gatherStatus(context: Context, options: Values<typeof STOR
 async function environmentOf(context: Context, named: readonly string[], record: DaemonRecord) {
   if (named.length > 0) return (await loadEnvironment(context, named)).env
   const readable: string[] = []
-  for (const file of record.envFiles)
+  for (const file of record.envFiles) {
     try {
       await loadEnvironment(context, [file])
       readable.push(file)
     } catch {
       context.stderr.write(`not read: ${file}, which the daemon was started with\n`)
     }
+  }
   return (await loadEnvironment(context, readable)).env
 }
 

@@ -89,13 +89,14 @@ async function openVerifier(
     return async (token) => {
       let fault: unknown = new TypeError('a secret holds at least one value')
       // An older secret is tried only if the newest did not make the signature.
-      for (const key of keys)
+      for (const key of keys) {
         try {
           return (await jose.jwtVerify(token, key, dated())).payload
         } catch (error) {
           if (!(error instanceof jose.errors.JWSSignatureVerificationFailed)) throw error
           fault = error
         }
+      }
       throw fault
     }
   }
