@@ -1,4 +1,4 @@
-import { DAY_MS } from '../core/durations.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/durations.ts'
 import type { Settings } from '../core/env/settings.ts'
 import { codeOf } from '../core/errors.ts'
 import { CERTIFICATE_DAYS } from '../core/health/verdict.ts'
@@ -10,8 +10,7 @@ import { portOf } from '../core/network/connect.ts'
 import type { ServiceDefinition } from '../core/service.ts'
 import type { Metrics } from './metrics/metrics.ts'
 
-const EVERY_MS = 60 * 60 * 1000
-const AGAIN_MS = 60 * 1000
+const AGAIN_MS = MINUTE_MS
 const LIMIT_MS = 10_000
 
 /** Looks at the certificates of the services, stores and providers in `placesOf`, at the start and once an hour. */
@@ -26,7 +25,7 @@ export function watchCertificates(
   const said = new Map<string, string>()
   const seen = new Map<string, CertificateCheck>()
   const places = placesOf(settings, services)
-  /** Whose certificate nobody has read since the start: it may be the bad one of an alert that is open. */
+  /** Whose certificate nobody has read in the hour since the start: it may be the bad one of an alert that is open. */
   const unread = new Set(places.map(({ variable }) => variable))
 
   async function look({ variable, url }: ReturnType<typeof placesOf>[number]): Promise<void> {
@@ -54,10 +53,12 @@ export function watchCertificates(
   }
 
   async function run(): Promise<void> {
-    while (!stopping.signal.aborted && places.length > 0) {
+    for (let again = 0; !stopping.signal.aborted && places.length > 0; again += 1) {
       await Promise.all(places.map(look))
+      // Behind a proxy, some are never reached: another alert must end all the same.
+      if (again >= HOUR_MS / AGAIN_MS) unread.clear()
       const isBad = unread.size > 0 || [...said.values()].some((state) => state !== 'good')
-      await clock.sleep(isBad ? AGAIN_MS : EVERY_MS, stopping.signal).catch(() => {})
+      await clock.sleep(isBad ? AGAIN_MS : HOUR_MS, stopping.signal).catch(() => {})
     }
   }
   const running = run()

@@ -152,7 +152,8 @@ export interface ConditionsOptions extends Pick<DaemonOptions, 'dataFolder' | 'f
 export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsOptions) {
   const { settings, store, services, neighbours, channels, outcomes: judge, freeSpace = spaceOf } = options
   const own = settings.site.buildStamp ?? null
-  const builds = () => new Map([...neighbours, ...services.map((name) => [name, own] as const)])
+  /** As last reported: a service that does not answer may still run another build. */
+  const builds = new Map<Service, string | null>(services.map((name) => [name, own]))
   const isAlone = [...settings.addresses.keys()].every((name) => services.includes(name))
   const halfConfigured = [...settings.groups].flatMap(([name, state]) =>
     state === 'half-configured' ? [name] : [],
@@ -162,6 +163,7 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
     const now = clock.now()
     const known = options.known()
     const failure = options.mailFailure?.()
+    for (const [name, build] of neighbours) if (!services.includes(name)) builds.set(name, build)
     const isFailing = (name: string) => reports.some(({ probes }) => probes[name]?.state === 'failing')
     const [lessonsDueSince, holds, told, disk, outcomes, storeTime, lastMail] = await Promise.all([
       // A read error is not reported here: the store and the disk have their own probes.
@@ -183,7 +185,7 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
         lessonsDueSince,
         disk,
         writeMs,
-        builds: isAlone || neighbours.size > 0 ? builds() : undefined,
+        builds: isAlone || builds.size > services.length ? builds : undefined,
         halfConfigured,
         outcomes: outcomes && {
           ...outcomes,

@@ -119,6 +119,16 @@ test('all are read once each server was, or offers no encryption', async () => {
   expect(plain.watching.areRead()).toBe(true)
 })
 
+test('a server that is not reached within an hour holds no alert about another open', async () => {
+  const { watching, slept, looked, again } = watch(ONE, () => undefined)
+  await looked()
+  for (let minute = 1; minute < 60; minute += 1) await again()
+  expect(watching.areRead()).toBe(false)
+  await again()
+  expect(watching.areRead()).toBe(true)
+  expect(slept.at(-1)).toBe(HOUR)
+})
+
 test('what was found last is kept while a server does not answer, and the metrics are told that it does not', async () => {
   const answers: Found[] = [{ left: 30 }, undefined, { left: 2, fault: 'CERT_REVOKED' }]
   const { watching, counted, looked, again } = watch(ONE, () => answers.shift())

@@ -329,6 +329,32 @@ test('the builds of this process and of its neighbors must be one', async () => 
   expect((await noted(split, { services: ['web', 'api'] })).names).toContain('build_skew')
 })
 
+test('a service of another build that stops answering does not end the alert', async () => {
+  const neighbours = new Map([
+    ['api', 'build-1'],
+    ['agent', 'build-2'],
+  ])
+  const looks = createConditions(
+    { now: () => NOW },
+    {
+      settings: readSettings(learning, { BUILD_STAMP: 'build-1' }),
+      store: { persistent: false } as Store,
+      dataFolder: '/data',
+      known: () => ({ certificates: [], mailRefused: undefined }),
+      services: ['web'],
+      neighbours,
+      channels: [],
+      freeSpace: async () => ({ freeBytes: 50e9, bytes: 100e9 }),
+    },
+  )
+  const state = async () => (await looks()).probes.build_skew?.state
+  expect(await state()).toBe('failing')
+  neighbours.delete('agent')
+  expect(await state()).toBe('failing')
+  neighbours.set('agent', 'build-1')
+  expect(await state()).toBe('ok')
+})
+
 test('while a certificate was not read since the start, a bad one is told and none counts as renewed', async () => {
   const found = (left: number, areCertificatesRead: boolean) => {
     const one = {

@@ -102,8 +102,7 @@ const MAY = {
 /** A browser's question before the request itself (Fetch standard, CORS-preflight); undefined when it is none. */
 export function preflight(request: Request, allowsOrigin: AllowsOrigin): Response | undefined {
   if (request.method !== 'OPTIONS' || !request.headers.has('access-control-request-method')) return undefined
-  const origin = request.headers.get('origin') ?? ''
-  return emptyResponse(204, allowsOrigin(origin) ? MAY : {})
+  return emptyResponse(204, allowsOrigin(request.headers.get('origin') ?? '') ? MAY : {})
 }
 
 /** Never a wildcard and never credentials: an allowed origin is named, any other gets no header at all. */
