@@ -33,6 +33,12 @@ export function openBuffer(storage: Storage) {
   return {
     keys,
     read,
+    /** Events as they are stored, without items that are none. */
+    events: (some: readonly string[]) =>
+      some.flatMap((key) => {
+        const [kind, at, properties] = parse<unknown[]>(read(key))
+        return kind ? { kind, at, properties } : []
+      }),
     add({ kind, at, properties }: AnalyticsEvent): void {
       if (added++ % COUNT_EVERY === 0) remove(keys().slice(0, COUNT_EVERY - MOST_BUFFERED))
       const key = `${PREFIX}${at.toString(36).padStart(9, '0')}.${Math.random().toString(36).slice(2, 8)}`
@@ -112,5 +118,15 @@ export function isAllowed(): boolean {
     )
   } catch {
     return false
+  }
+}
+
+/** Parses a stored list; anything else counts as an empty list. */
+export function parse<List extends unknown[]>(text: string | null | undefined): List | [] {
+  try {
+    const value: unknown = JSON.parse(text ?? '')
+    return Array.isArray(value) ? (value as List) : []
+  } catch {
+    return []
   }
 }

@@ -1,5 +1,5 @@
 import { MOST_EVENTS } from '../core/analytics/events.ts'
-import { type Buffer, isAcknowledged, write } from './device.ts'
+import { type Buffer, isAcknowledged, parse, write } from './device.ts'
 
 export const BATCH_KEY = 'platform.batch'
 /** Bodies that outlive their page share 64 KiB (Fetch §4.6, keepalive). */
@@ -94,11 +94,7 @@ export function createSender(
       // In a full storage it is not: if the answer is lost, the batch is sent under a new id and counted twice.
       write(storage, BATCH_KEY, JSON.stringify([id, keys]))
     }
-    const events = keys.flatMap((key) => {
-      const [kind, at, properties] = parse<unknown[]>(buffer.read(key))
-      return kind ? { kind, at, properties } : []
-    })
-    return { keys, body: new Blob([JSON.stringify({ batch: id, events })]) }
+    return { keys, body: new Blob([JSON.stringify({ batch: id, events: buffer.events(keys) })]) }
   }
 
   const stop = () => running?.abort()
@@ -119,14 +115,4 @@ function alone(work: () => Promise<void>, busy: () => void): void {
       .request('platform.send', { ifAvailable: true }, (lock) => (lock ? work() : busy()))
       .catch(() => {})
   else work()
-}
-
-/** Parses a stored list; anything else counts as an empty list. */
-function parse<List extends unknown[]>(text: string | null | undefined): List | [] {
-  try {
-    const value: unknown = JSON.parse(text ?? '')
-    return Array.isArray(value) ? (value as List) : []
-  } catch {
-    return []
-  }
 }

@@ -178,6 +178,22 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
     await expect.poll(() => page.locator('#said').textContent()).toBe('')
   })
 
+  test('events of a kind that the platform no longer has are counted, exported and deleted too', async () => {
+    const { page } = await open(SCREENS.desktop, [['lesson.deleted', Date.now(), { day: 1 }]])
+    expect(await page.locator('#kept').textContent()).toBe('This browser holds 1 event.')
+    expect(await page.getByText('Nothing is recorded in this browser yet.').isVisible()).toBe(false)
+    const download = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Export' }).click()
+    const exported = JSON.parse(await readFile(await (await download).path(), 'utf8')) as {
+      events: unknown[]
+    }
+    expect(exported.events).toMatchObject([{ kind: 'lesson.deleted', properties: { day: 1 } }])
+    await page.getByRole('button', { name: 'Delete…' }).click()
+    await page.getByRole('button', { name: 'Delete', exact: true }).click()
+    await page.getByText('Your data was deleted from this browser.').waitFor()
+    expect(await page.evaluate('localStorage.length')).toBe(0)
+  })
+
   test('reading a lesson counts it on the insights page as the visitor’s own', async () => {
     const { page } = await open(SCREENS.desktop)
     await page.goto(url.replace('/insights', '/lessons/1'))

@@ -1,4 +1,3 @@
-import type { AnalyticsEvent } from '../../core/analytics/events.ts'
 import { type Insights, type InsightsPageData, insightsOf } from '../../core/analytics/insights.ts'
 import { createSanitiser } from '../../core/analytics/sanitise.ts'
 import { type Buffer, deviceStorage, hasOptedOut, isAllowed, openBuffer, setOptOut } from '../device.ts'
@@ -34,36 +33,29 @@ let showsSample = true
 
 const labels = new Map(definitions.map(({ name, label = name }) => [name, label]))
 const sanitise = createSanitiser(definitions)
+/** Also events of kinds that the platform does not know: they are the visitor's too. */
+const heldEvents = () => buffer?.events(buffer.keys()) ?? []
 for (const [name, label] of labels) kind.append(new Option(label, name))
-
-/** The events in the buffer, sanitized again, because every script of the site can write to local storage. */
-function ownEvents(): AnalyticsEvent[] {
-  return (buffer?.keys() ?? []).flatMap((key) => {
-    try {
-      const [name, at, properties] = JSON.parse(buffer?.read(key) ?? 'null') as unknown[]
-      return sanitise({ kind: name, at, properties }, () => {}) ?? []
-    } catch {
-      return []
-    }
-  })
-}
 
 function show(): void {
   // The last message may no longer be true.
   say('')
   performance.mark('insights-begin')
-  const own = ownEvents()
-  if (own.length > 0) showsSample = false
+  const held = heldEvents()
+  if (held.length > 0) showsSample = false
   const now = Date.now()
   const insights = insightsOf({
-    events: showsSample ? sample.map((event) => ({ ...event, at: now + event.at })) : own,
+    // Sanitized again, because every script of the site can write to local storage.
+    events: showsSample
+      ? sample.map((event) => ({ ...event, at: now + event.at }))
+      : held.flatMap((event) => sanitise(event, () => {}) ?? []),
     now,
     range: Number(range.value) || undefined,
     kind: kind.value || undefined,
     sections,
     dayOf: tables.localDay,
   })
-  part('fresh').hidden = own.length > 0 || showsSample
+  part('fresh').hidden = held.length > 0 || showsSample
   part('sample').hidden = !showsSample
   document.body.classList.toggle('sampled', showsSample)
   showTiles(insights)
@@ -74,7 +66,7 @@ function show(): void {
   tables.showTable(part('kinds'), tables.kindsTable(insights, labels, T), caption(T.byKind))
   for (const table of insights.tables)
     tables.showTable(part(table.section.id), tables.sectionTable(table, T), caption(table.section.caption))
-  showConsent(own.length)
+  showConsent(held.length)
   performance.measure('insights', 'insights-begin')
 }
 
@@ -114,7 +106,7 @@ function say(text: string): void {
 }
 
 function exportEvents(): void {
-  const events = ownEvents()
+  const events = heldEvents()
   const text = JSON.stringify({ version: 1, exportedAt: new Date().toISOString(), events }, null, 1)
   const link = document.createElement('a')
   link.href = URL.createObjectURL(new Blob([text], { type: 'application/json' }))
