@@ -194,6 +194,15 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
     expect(await page.evaluate('localStorage.length')).toBe(0)
   })
 
+  test('a tab in which recording was switched off says so when another switches it on again', async () => {
+    const { page, visit } = await open(SCREENS.desktop)
+    await page.locator('#record').uncheck()
+    const other = await visit()
+    await other.locator('#record').check()
+    await page.getByText('Events are recorded in this browser.').waitFor()
+    expect(await page.locator('#record').isChecked()).toBe(true)
+  })
+
   test('reading a lesson counts it on the insights page as the visitor’s own', async () => {
     const { page } = await open(SCREENS.desktop)
     await page.goto(url.replace('/insights', '/lessons/1'))

@@ -1,3 +1,4 @@
+import { OPT_OUT_KEY } from '../../core/analytics/events.ts'
 import { type Insights, type InsightsPageData, insightsOf } from '../../core/analytics/insights.ts'
 import { createSanitiser } from '../../core/analytics/sanitise.ts'
 import { type Buffer, deviceStorage, hasOptedOut, isAllowed, openBuffer, setOptOut } from '../device.ts'
@@ -144,7 +145,8 @@ recording.addEventListener('change', () => {
 })
 // Other tabs record, delete and object; many events in a row are shown once.
 let _waiting: ReturnType<typeof setTimeout> | undefined
-addEventListener('storage', () => {
+addEventListener('storage', ({ key }) => {
+  if (key === OPT_OUT_KEY && storage?.getItem(key) === null) setOptOut(false)
   _waiting ??= setTimeout(() => {
     _waiting = undefined
     show()
