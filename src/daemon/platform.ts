@@ -64,7 +64,7 @@ export function openPlatform(options: OpenOptions) {
         async () => (await app.checkout?.opened())?.close(),
         async () => app.limiter.close(),
         async () => (await app.analytics?.opened())?.close(),
-        async () => options.store ?? (await stores.store.opened())?.close(),
+        stores.end,
         async () => (await app.sharedHistory.opened())?.close(),
         async () => settings.store.jobStore && (await stores.jobStore.opened())?.close(),
       ])

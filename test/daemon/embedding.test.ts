@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { readdir } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { LEASE_MS } from '../../src/core/delivery/lease.ts'
@@ -299,3 +300,11 @@ test.each(['a text', undefined, null])(
     expect([answer.status, await answer.json()]).toMatchObject([500, { code: 'internal' }])
   },
 )
+
+test('a platform that was closed before its first request opens nothing for a later one', async () => {
+  const folder = await emptyFolder()
+  const platform = openPlatform({ env: { STORE_URL: `sqlite:${path.join(folder, 'store.sqlite')}` } })
+  await platform.close()
+  expect((await post(platform, '/api/email/subscribe', { email: 'ada@example.com' })).status).toBe(503)
+  expect(await readdir(folder)).toEqual([])
+})

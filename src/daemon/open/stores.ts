@@ -37,8 +37,10 @@ export function openStores(
   }
   // A host that brings its own clock has no other time, but for a server's, which it shares with others.
   const leaseClock = clock === systemClock || address?.kind === 'postgres' ? undefined : clock.now
+  let isEnded = false
   const store = once(async () => {
     if (given !== undefined) return given
+    if (isEnded) throw new PlatformError('store_unavailable', 'The platform was closed.')
     assertWellFormed('STORE_URL')
     if (address === undefined) log.warn('store_in_memory', IN_MEMORY)
     const options = { poolSize, log, onLost, leaseClock }
@@ -70,7 +72,12 @@ export function openStores(
   const known = async () => given ?? store.opened()
   /** Whether anything is kept beyond this process, or the store has been opened. */
   const isKept = async () => address !== undefined || (await known()) !== undefined
-  return { store, jobStore, keys, known, isKept }
+  /** Closes the store, and opens none from now on. One that the host gave is left open. */
+  const end = async () => {
+    isEnded = true
+    return given ?? (await store.opened())?.close()
+  }
+  return { store, jobStore, keys, known, isKept, end }
 }
 
 export async function openOwnedStore(
