@@ -199,6 +199,17 @@ test('lint covers every language, and names the mails that have no translation a
   expect(about('template-unused')).toEqual(['firing/de/3-lost.md'])
 })
 
+test('lint names a folder of translations whose tag is written with an underscore', async () => {
+  const { platform, folder, write } = await school()
+  await write('firing/fr_FR/1-clay.md', lesson('L’argile'))
+  const { context, stdout } = testContext({ cwd: folder, platform: platform() })
+  await runProgram(['email', 'lint', '--format', 'json'], context)
+  const { findings } = JSON.parse(stdout()) as { findings: { id: string; cause: string; fix: string }[] }
+  expect(findings.filter(({ id }) => id === 'template-unused')).toMatchObject([
+    { cause: 'No mail uses fr_FR.', fix: 'Name the folder fr-FR.' },
+  ])
+})
+
 test('lint asks for the translation of a mail of the package in the platform’s own folder', async () => {
   const { platform, folder, write } = await school()
   await write('firing/fr/1-clay.md', lesson('L’argile'))

@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises'
 import { type Finding, SEVERITY_RANK } from '../../finding.ts'
 import { messagesOf } from '../../messages/messages.ts'
 import { fileNames } from '../../package-files.ts'
@@ -69,9 +70,14 @@ async function unusedFiles({ definitions, folders }: Templates, shown: Shown) {
           .flatMap(({ name, file = name }) => [`${file}.md`, `${file}.mjml`]),
       ])
       const files = (await fileNames(folder)).filter((name) => !name.startsWith('.') && !used.has(name))
-      return files.map((name) =>
-        lintFinding('template-unused', `No mail uses ${name}.`, atLine(shown(folder, name))),
-      )
+      const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
+      const misnamed = entries.filter((entry) => entry.isDirectory() && /^[a-z]{2,3}_/i.test(entry.name))
+      const unused = (name: string, fix?: string) =>
+        lintFinding('template-unused', `No mail uses ${name}.`, atLine(shown(folder, name)), fix)
+      return [
+        ...files.map((name) => unused(name)),
+        ...misnamed.map(({ name }) => unused(name, `Name the folder ${name.replaceAll('_', '-')}.`)),
+      ]
     }),
   )
   return found.flat()
