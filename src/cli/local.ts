@@ -68,7 +68,8 @@ export async function openLocalStore(
   const address = storeAddress(context, env, data)
   await assertExists(context, address)
   try {
-    const { version = 0, latest = 0 } = (await readSchema(address)) ?? {}
+    // What keeps it from being read, its opening says better.
+    const { version = 0, latest = 0 } = (await readSchema(address).catch(() => undefined)) ?? {}
     if (version > 0 && version < latest)
       complain(
         context,
