@@ -68,14 +68,12 @@ export async function openLocalStore(
   const address = storeAddress(context, env, data)
   await assertExists(context, address)
   try {
-    // What keeps it from being read, its opening says better.
-    const { version = 0, latest = 0 } = (await readSchema(address).catch(() => undefined)) ?? {}
-    if (version > 0 && version < latest)
+    const onMigrate = (from: number, to: number) =>
       complain(
         context,
-        `the store is brought from schema ${version} to ${latest}; if a daemon of an older build runs on it, update that too`,
+        `the store is brought from schema ${from} to ${to}; if a daemon of an older build runs on it, update that too`,
       )
-    const store = await openStore(address, { mustExist: true })
+    const store = await openStore(address, { mustExist: true, onMigrate })
     if (isStoreAlone && context.platform.definition === undefined && context.searched === undefined)
       return store
     // Only a daemon claims a store: a command that is started in the wrong folder would otherwise shut the daemon out.

@@ -15,7 +15,7 @@ import type { OnLost, Store, StoreOptions } from './store.ts'
 export async function openStore(address?: StoreAddress, options: StoreOptions = {}): Promise<Store> {
   if (address?.kind === 'postgres')
     return (await import('./postgres/open.ts')).openPostgres(address.url, options)
-  return (await import('./sqlite/open.ts')).openSqlite(address?.file, options.onLost, options.leaseClock)
+  return (await import('./sqlite/open.ts')).openSqlite(address?.file, options)
 }
 
 /** Opens (and makes) the table of analytics: in a file beside an SQLite store's, or in a schema of its own. */

@@ -17,7 +17,11 @@ export interface Schema {
   readonly steps: readonly string[]
   /** What has it, as a sentence begins: a file, or a server. */
   readonly place: string
+  readonly onMigrate?: OnMigrate | undefined
 }
+
+/** Told before the steps of a store that an older build has made: the version that it has, and the one that it gets. */
+export type OnMigrate = (from: number, to: number) => void
 
 export function* hasTable(table: string): Steps<boolean> {
   return (yield* first('{hasTable}', { table })) !== undefined
@@ -94,5 +98,6 @@ export async function migrate({ read, write }: Pick<Sql, 'read' | 'write'>, sche
     return reached
   }
   let version = await read(() => assertReadable(schema))
+  if (version > 0 && version < schema.steps.length) schema.onMigrate?.(version, schema.steps.length)
   while (version < schema.steps.length) version = await write(advance)
 }

@@ -11,7 +11,7 @@ import { incidents } from './incidents.ts'
 import { heartbeats, hours } from './jobs.ts'
 import { messages, notices } from './messages.ts'
 import { plans } from './plans.ts'
-import type { StoreSchema } from './schema.ts'
+import type { OnMigrate, StoreSchema } from './schema.ts'
 import { sending } from './sending.ts'
 import { meta, type Sql } from './sql.ts'
 
@@ -41,6 +41,7 @@ export interface StoreOptions {
   readonly leaseClock?: (() => number) | undefined
   /** Refuses a database without a store instead of making one. */
   readonly mustExist?: boolean
+  readonly onMigrate?: OnMigrate | undefined
 }
 
 /** A file's disk did not confirm a write: the file has closed itself, and is `store_unavailable` until it is opened anew, best in a new process. */

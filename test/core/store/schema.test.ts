@@ -3,6 +3,8 @@ import { expect, test } from 'vitest'
 import { secret } from '../../../src/core/secret.ts'
 import { POSTGRES_STEPS, SQLITE_STEPS } from '../../../src/core/store/migrations.ts'
 import { openStore, readSchema } from '../../../src/core/store/open.ts'
+import { createPool } from '../../../src/core/store/postgres/connection.ts'
+import { migrate } from '../../../src/core/store/postgres/sql.ts'
 import { atOnce } from '../../../src/core/store/schema.ts'
 import { postgresServer } from '../../support/stores.ts'
 
@@ -20,6 +22,18 @@ test('the schema of a PostgreSQL store is read without making or migrating it', 
   expect(found?.version).toBe(found?.latest)
   await server.query(url, 'UPDATE platformctl.schema_version SET version = 1')
   expect(await readSchema(address)).toMatchObject({ version: 1 })
+})
+
+test('whoever opens a PostgreSQL store that an older build made hears of its versions, once', async () => {
+  const url = secret(await server.createDatabase())
+  const pool = createPool({ url, size: 1 })
+  await migrate(pool, POSTGRES_STEPS.slice(0, -1))
+  await pool.end()
+  const heard: unknown[] = []
+  const onMigrate = (from: number, to: number) => void heard.push([from, to])
+  for (const again of [url, url, secret(await server.createDatabase())])
+    await (await openStore({ kind: 'postgres', url: again }, { onMigrate })).close()
+  expect(heard).toEqual([[POSTGRES_STEPS.length - 1, POSTGRES_STEPS.length]])
 })
 
 test('a PostgreSQL that accepts no writes is refused, though its schema can be read', async () => {

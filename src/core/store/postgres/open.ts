@@ -26,14 +26,14 @@ export function openPostgresHealth(url: Secret, log?: Log): SharedHistory {
 
 /** The store in a PostgreSQL that several machines share; everything of ours is in its schema `platformctl`. */
 export async function openPostgres(url: Secret, options: StoreOptions): Promise<Store> {
-  const { poolSize: size = 10, log, leaseClock, mustExist } = options
+  const { poolSize: size = 10, log, leaseClock, mustExist, onMigrate } = options
   let full = false
   const onFault = (error: unknown) => {
     full ||= storeFault(error) === 'disk_full'
   }
   const pool = createPool({ url, size, log, onFault })
   if (mustExist) await orEnd(pool, plainSql(pool).read(assertThere))
-  await orEnd(pool, migrate(pool))
+  await orEnd(pool, migrate(pool, undefined, onMigrate))
   // One at a time; callers that arrive meanwhile share the next, so health checks never hold a second connection.
   const pingOnce = trailing(async () => {
     // After a full disk, call the store healthy only once there is room for more than a row that exists already.

@@ -1,7 +1,7 @@
 import { type Compiled, forPostgres, spelled } from '../dialect.ts'
 import { cannotOpen } from '../errors.ts'
 import { POSTGRES_STEPS } from '../migrations.ts'
-import { migrate as bringUpToDate, schemaVersion } from '../schema.ts'
+import { migrate as bringUpToDate, type OnMigrate, schemaVersion } from '../schema.ts'
 import type { Answer, Sql, Step, Steps } from '../sql.ts'
 import { boundValue, NOTHING, rowReader, scalar } from '../sql.ts'
 import { guarded, NOW_MS, type Pool, type Queryable, transaction, UNLIMITED } from './connection.ts'
@@ -41,11 +41,15 @@ export function* assertThere(): Steps<void> {
 }
 
 /** Brings the schema up to date. A step takes the time it takes: an index over a large table is not done in a request's. */
-export async function migrate(pool: Pool, steps: readonly string[] = POSTGRES_STEPS): Promise<void> {
+export async function migrate(
+  pool: Pool,
+  steps: readonly string[] = POSTGRES_STEPS,
+  onMigrate?: OnMigrate,
+): Promise<void> {
   const sql = plainSql(pool, UNLIMITED)
   const version = await sql.one(scalar<number>("SELECT current_setting('server_version_num')::int"))
   if ((version ?? 0) < OLDEST_SERVER) throw cannotOpen`${PLACE} is older than version 14: upgrade the server.`
-  await bringUpToDate(sql, { steps, place: PLACE })
+  await bringUpToDate(sql, { steps, place: PLACE, onMigrate })
 }
 
 /** Runs steps on a connection, within whatever transaction it has open. */

@@ -8,7 +8,7 @@ import { BACKUP_AT } from '../maintenance.ts'
 import { SQLITE_STEPS } from '../migrations.ts'
 import { readSchema } from '../schema.ts'
 import { boundValue, getTime, ping } from '../sql.ts'
-import { type OnLost, operations, type Store } from '../store.ts'
+import { operations, type Store, type StoreOptions } from '../store.ts'
 import { dueColumn, TEXTS as SUBSCRIPTIONS } from '../subscriptions.ts'
 import { closeFile, guard, IN_MEMORY, type SqliteDatabase } from './connection.ts'
 import { isDiskFull, sizeOf } from './files.ts'
@@ -20,8 +20,9 @@ import { openDatabase, sqliteSql } from './sql.ts'
 const sinceBoot = () => Number(process.hrtime.bigint() / 1_000_000n)
 
 /** The store in an SQLite file, or (`file` undefined) in memory: the same code, but nothing outlives the process. */
-export async function openSqlite(file: string | undefined, onLost?: OnLost, leaseClock = sinceBoot) {
-  const database = await openDatabase(file ?? IN_MEMORY, 'FULL', SQLITE_STEPS)
+export async function openSqlite(file: string | undefined, options: StoreOptions = {}) {
+  const { onLost, leaseClock = sinceBoot, onMigrate } = options
+  const database = await openDatabase(file ?? IN_MEMORY, 'FULL', SQLITE_STEPS, onMigrate)
   // Damage met in daily work. Remembered, so that a later ping that happens to succeed cannot hide it.
   let damaged: unknown
   let full = false

@@ -3,7 +3,7 @@ import { faultOf } from '../../errors.ts'
 import { forSqlite, spelled } from '../dialect.ts'
 import type { JournalEntry } from '../journal.ts'
 import { SQLITE_STEPS } from '../migrations.ts'
-import { migrate } from '../schema.ts'
+import { migrate, type OnMigrate } from '../schema.ts'
 import { type Answer, boundValue, NOTHING, rowReader, type Sql, type Step, type Steps } from '../sql.ts'
 import { asOpening, connect, type Guarded, type SqliteDatabase, scrubFile } from './connection.ts'
 
@@ -44,13 +44,14 @@ export async function openDatabase(
   file: string,
   synchronous: 'FULL' | 'NORMAL',
   steps: readonly string[],
+  onMigrate?: OnMigrate,
 ): Promise<SqliteDatabase> {
   const database = connect({ file, synchronous })
   try {
     // An earlier process's log may not be on the disk yet: rewrite and confirm it before new commits follow it. A
     // process that has the file open already holds its lock, and answers for the log itself.
     asOpening(file, () => faultOf(() => database.pragma('wal_checkpoint(PASSIVE)'), /^SQLITE_BUSY/))
-    await migrateFile(database, file, steps)
+    await migrateFile(database, file, steps, onMigrate)
     return database
   } catch (error) {
     database.close()
@@ -58,8 +59,13 @@ export async function openDatabase(
   }
 }
 
-export const migrateFile = (database: SqliteDatabase, place: string, steps = SQLITE_STEPS): Promise<void> =>
-  migrate(sqliteSql({ database, guarded: (work) => asOpening(place, work) }), { steps, place })
+export const migrateFile = (
+  database: SqliteDatabase,
+  place: string,
+  steps = SQLITE_STEPS,
+  onMigrate?: OnMigrate,
+): Promise<void> =>
+  migrate(sqliteSql({ database, guarded: (work) => asOpening(place, work) }), { steps, place, onMigrate })
 
 /** Runs steps at once, within whatever transaction is open. Statements are prepared when they are first used. */
 export function performer(database: SqliteDatabase, parts: Partial<SqliteParts> = {}) {
