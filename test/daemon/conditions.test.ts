@@ -355,7 +355,7 @@ test('a service of another build that stops answering does not end the alert', a
   expect(await state()).toBe('ok')
 })
 
-test('while a certificate was not read since the start, a bad one is told and none counts as renewed', async () => {
+test('until every certificate was read since the start, a bad one raises the alert and none ends it', async () => {
   const found = (left: number, areCertificatesRead: boolean) => {
     const one = {
       variable: 'API_URL',

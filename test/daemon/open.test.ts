@@ -194,7 +194,7 @@ test('mails that cannot be composed are no refusal, however long nothing else is
   }
 })
 
-test('a program is told which file among its mails is broken', async () => {
+test('the answer to a program names the file among its mails that does not compile', async () => {
   const mails = await emptyFolder()
   await writeFile(
     path.join(mails, 'hello.md'),

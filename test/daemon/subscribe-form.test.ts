@@ -89,7 +89,7 @@ test('an invalid address is shown again in the form, escaped, with its fault', a
   expect(recipients).toEqual([])
 })
 
-test('a challenge that never ends is given up after ten seconds, and somebody is told to try again', async () => {
+test('a challenge that never ends answers 503 after ten seconds', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
   const asked = Promise.withResolvers<void>()

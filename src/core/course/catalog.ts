@@ -43,7 +43,7 @@ export function createCatalog(
   /** Plans from the store by key. Each is read once, even if many ask at once. */
   const kept = new Map<string, Promise<Plan | undefined>>()
   const keeping = courses.filter(({ follow }) => follow === 'start')
-  const newest = courses.flatMap(({ follow, id, lessons }) => (follow === 'latest' ? [[id, lessons]] : []))
+  const latest = courses.flatMap(({ follow, id, lessons }) => (follow === 'latest' ? [[id, lessons]] : []))
   async function read() {
     const texts = await readTexts?.().catch((error: unknown) => {
       const reason = error instanceof Error ? error.message : 'a file cannot be read'
@@ -66,12 +66,11 @@ export function createCatalog(
   return {
     courses,
     find: (id: string) => byId.get(id),
-    /** The lessons of the courses that are followed as they are, for `inHand` later; undefined: there are none. */
-    followed: newest.length === 0 ? undefined : JSON.stringify(Object.fromEntries(newest)),
-    /** The lesson that a call had in hand when the courses were as `followed` says. */
-    inHand({ course, sentLessons, day }: Followed, followed = ''): string | undefined {
-      // Written above.
-      const lessons = jsonObject(followed)[course] as readonly string[] | undefined
+    /** The lessons of each course with `follow: 'latest'`, as JSON, to be kept for `inHand`; undefined: there is none. */
+    latestLessons: latest.length === 0 ? undefined : JSON.stringify(Object.fromEntries(latest)),
+    /** The lesson that a call had in hand which kept these `latestLessons`; undefined: it kept none of this course. */
+    inHand({ course, sentLessons, day }: Followed, kept = ''): string | undefined {
+      const lessons = jsonObject(kept)[course] as readonly string[] | undefined
       return lessons && lessonsFor(lessons, sentLessons, day - 1)[day - 1]
     },
     /** How enrolments begin, with the courses and texts as they are. */

@@ -124,11 +124,11 @@ function createLessons(host: CourseHost, request: DispatchCall, { last, ...paced
   const had = new Set<string>()
   let noted: Promise<void> | undefined
 
-  /** Before a lesson leaves, notes which lessons they are where a course changes: if this process is killed, the next asks. */
+  /** Claims, and notes once which lessons the courses have: whoever repeats one after a kill repeats that one. */
   async function claim(asked: Asked): Promise<readonly Claim[]> {
     const claims = await store.claimDue({ ...request, ...asked, call })
-    if (catalog.followed === undefined || claims.length === 0) return claims
-    noted ??= store.keepTexts({ [lessonsKey(call)]: catalog.followed }, asked.now)
+    if (catalog.latestLessons === undefined || claims.length === 0) return claims
+    noted ??= store.keepTexts({ [lessonsKey(call)]: catalog.latestLessons }, asked.now)
     await noted
     return claims
   }

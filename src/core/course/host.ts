@@ -26,7 +26,7 @@ export const randomId = ({ random }: Pick<CourseHost, 'random'>) => newId(random
 export const aboutOf = ({ id, enrolment, day }: Pick<Claim, 'id' | 'enrolment' | 'day'>) =>
   `course.${id}.${enrolment}.${day}`
 
-/** The key of the lessons that courses had when a call began, or a lesson was handed over whose sender was killed. */
+/** Of the note which lessons the courses had for a dispatch call, or for a lesson whose sender was killed. */
 export const lessonsKey = (callOrLesson: string) => `lessons of ${callOrLesson}`
 
 /** The course that links and requests without a name are about. */

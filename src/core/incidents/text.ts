@@ -25,7 +25,7 @@ export interface Advice {
 /** Longer, and the limits of a service would cut off the commands below it. */
 const LONGEST_FACT = 300
 
-/** Of an end that is told when its cause fails again. */
+/** What the late end of an alert says, instead of that it works, when its cause fails again. */
 export const FAILS_AGAIN = ': this alert ended, and another is open'
 
 /** What others wrote, as part of one line: no line ends, nothing that turns the direction of what follows. */

@@ -466,7 +466,7 @@ describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
     expect(says()).toHaveLength(4)
   })
 
-  test('what ended and began again during a silence is told in this order after it', async () => {
+  test('after a silence, subscribers hear first of what ended during it, then of what began again', async () => {
     const { subscribe, opens, closes, round, says, pass, store, clock } = await world(kind)
     await subscribe('ada@example.com')
     await opens('mail')

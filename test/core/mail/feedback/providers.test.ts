@@ -211,7 +211,7 @@ describe('SNS', () => {
     expect(await ses({ ...confirmation, SignatureVersion })).toMatchObject({ kind })
   })
 
-  test('the end of a subscription is told, and not confirmed', async () => {
+  test('the end of an SNS subscription is refused with what to do, and not confirmed', async () => {
     expect(await ses({ ...confirmation, Type: 'UnsubscribeConfirmation' })).toEqual({
       kind: 'refused',
       reason: 'SNS has ended the subscription of this endpoint; subscribe it to the topic again',
