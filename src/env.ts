@@ -46,8 +46,9 @@ export function readEnv(
   readonly rejected: boolean
 } {
   const { assignments, findings } = parseEnvFile(contract, text, options.file ?? '.env')
-  if (options.dialect === undefined)
+  if (options.dialect === undefined) {
     return { values: new Map(assignments.map(({ name, value }) => [name, value])), findings, rejected: false }
+  }
   if (!DIALECTS.includes(options.dialect))
     throw new TypeError(`there is no such dialect; there are ${DIALECTS.join(', ')}`)
   const { values, rejected } = readAs(options.dialect, text)

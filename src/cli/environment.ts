@@ -60,7 +60,7 @@ export async function loadEnvironment(
     }
   }
   const values = new Map([...placed].map(([name, { value }]) => [name, value]))
-  if (withProcess)
+  if (withProcess) {
     for (const [name, value] of Object.entries(context.env)) {
       if (value === undefined || value.trim() === '') continue
       const inFile = placed.get(name)
@@ -69,6 +69,7 @@ export async function loadEnvironment(
       if (inFile) placed.delete(name)
       values.set(name, value)
     }
+  }
   const origin: Origin = (name) => {
     const assignment = placed.get(name) ?? placed.get(fileNameOf(name))
     return assignment && { location: assignment.location, excerpt: assignment.excerpt }

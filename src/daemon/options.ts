@@ -91,10 +91,11 @@ const CLOSED = [
 export type Closing = Partial<Record<(typeof CLOSED)[number], (deadlineMs: number) => unknown>>
 
 export async function closeAll({ log }: Host, closing: Closing, deadlineMs: number): Promise<void> {
-  for (const part of CLOSED)
+  for (const part of CLOSED) {
     try {
       await closing[part]?.(deadlineMs)
     } catch (error) {
       log.error('stop_failed', 'a part of the daemon did not end cleanly', { fault: faultName(error) })
     }
+  }
 }

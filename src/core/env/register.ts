@@ -30,11 +30,12 @@ export function registerEnvironment(
   const called = platform.services.some(
     ({ name, port }) => port !== undefined && name !== WEB && shared.includes(name),
   )
-  if (called && readSettings(platform, env).site.corsOrigins === undefined)
+  if (called && readSettings(platform, env).site.corsOrigins === undefined) {
     process.emitWarning(
       'CORS_ALLOWED_ORIGINS is not set: browsers may call the API from pages on localhost only',
       'RuntimeWarning',
     )
+  }
   return report
 }
 

@@ -41,13 +41,14 @@ export function rootIncidents(
       : [],
   )
   const feltBy = new Map<Incident, Set<string>>()
-  for (const [incident, roots] of rootsOfEach)
+  for (const [incident, roots] of rootsOfEach) {
     for (const root of roots) {
       const felt = feltBy.get(root) ?? new Set()
       for (const name of [incident.service, incident.probe])
         if (name !== root.service && name !== root.probe) felt.add(name)
       feltBy.set(root, felt)
     }
+  }
   const roots = incidents.flatMap((incident): RootIncident[] => {
     const felt = feltBy.get(incident)
     return felt === undefined ? [] : [{ ...incident, lengthMs: 0, feltBy: [...felt] }]

@@ -78,7 +78,7 @@ function bracedAt(text: string, dollar: number, lastBrace: number): Reference | 
 /** The brace that closes a word; those inside are counted, and the last one of the line closes whatever is open. */
 function closing(text: string, begin: number, lastBrace: number): number {
   let open = 1
-  for (let at = begin; at < lastBrace; at += 1)
+  for (let at = begin; at < lastBrace; at += 1) {
     if (text[at] === '}') {
       open -= 1
       if (open === 0) return at
@@ -86,6 +86,7 @@ function closing(text: string, begin: number, lastBrace: number): number {
       open += 1
       at += 1
     }
+  }
   return lastBrace
 }
 

@@ -78,11 +78,12 @@ const decode = (text: string) =>
 export function wrapText(text: string, width: number = WIDTH): string {
   const lines: string[] = []
   let line = ''
-  for (const word of text.split(/\s+/).filter(Boolean))
+  for (const word of text.split(/\s+/).filter(Boolean)) {
     if (line !== '' && line.length + 1 + word.length > width) {
       lines.push(line)
       line = word
     } else line = line === '' ? word : `${line} ${word}`
+  }
   return [...lines, line].join('\n')
 }
 

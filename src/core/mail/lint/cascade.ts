@@ -81,7 +81,7 @@ function* declarationsOf(
   scheme: Scheme,
 ): Generator<Readonly<Record<'selector' | 'property' | 'value', string>>> {
   // The parser's type leaves out declarations directly in a @media block; skip them.
-  for (const rule of rules as readonly Rule[])
+  for (const rule of rules as readonly Rule[]) {
     if ('media' in rule && 'rules' in rule && typeof rule.media === 'string') {
       if (applies(rule.media, scheme)) yield* declarationsOf(rule.rules, scheme)
     } else if ('selectors' in rule && 'declarations' in rule)
@@ -90,6 +90,7 @@ function* declarationsOf(
         for (const selector of rule.selectors)
           yield { selector, property: declaration.property.toLowerCase(), value: declaration.value }
       }
+  }
 }
 
 /** Widths are taken to match: colours rarely depend on them, and where they do both widths deserve a look. */
