@@ -147,13 +147,13 @@ export const afterRestore = onStore({
       now: context.clock.now(),
       audit: auditOf(context, { action: 'restore', details: 'after-restore' }),
     })
-    const { replayed, restoredTo, coveredTo } = result
+    const { replayed, restoredTo, coveredTo, repeats } = result
     return {
       json: { result },
       text:
         coveredTo === undefined
-          ? uncoveredText(restoredTo)
-          : `${replayedText(replayed)}changes up to ${iso(coveredTo)} are covered; later ones are lost\n`,
+          ? `${uncoveredText(restoredTo)}${sentText({ repeats })}`
+          : `${replayedText(replayed)}changes up to ${iso(coveredTo)} are covered; later ones are lost\n${sentText({ repeats })}`,
     }
   },
 })
@@ -236,16 +236,17 @@ function replayedText(replayed: Replayed): string {
 }
 
 /** What will be sent twice, and what was taken over so that it is not. */
-function sentText({ repeats, taken }: RestoreResult): string {
+function sentText({ repeats, taken }: Pick<RestoreResult, 'repeats'> & { readonly taken?: number }): string {
+  const otherwise = taken === undefined ? '' : 'restore with --sent-from and the replaced store’s file, or '
   const took =
-    taken > 0
+    taken !== undefined && taken > 0
       ? `${plural(taken, 'lesson')} sent after the backup ${taken === 1 ? 'is' : 'are'} recorded as sent\n`
       : ''
   if (repeats === undefined)
     return `${took}no earlier store could be read: what was sent after the backup is sent again, and alerts, silences and announcements are those of the backup\n`
   return repeats === 0
     ? took
-    : `${took}${plural(repeats, 'lesson')} sent after the backup will be sent again: restore with --sent-from and the replaced store’s file to prevent it, or use course resolve SUBSCRIPTION sent\n`
+    : `${took}${plural(repeats, 'lesson')} sent after the backup will be sent again: ${otherwise}use course resolve SUBSCRIPTION sent to prevent it\n`
 }
 
 /** `subscription 3, confirmation 2`: tables with rows, the fullest first. */

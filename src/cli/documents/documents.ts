@@ -91,6 +91,7 @@ const storeDocuments = {
       replayed,
       restoredTo: milliseconds.describe('The last change that the restored database had.'),
       coveredTo: optional(milliseconds, 'Up to when no change is lost; missing with --without-journal.'),
+      repeats: optional(count, 'Lessons that will be sent again; missing without --from.'),
     }),
   }),
   'db journal': versioned({ file: text, entries: count }),

@@ -124,6 +124,9 @@ test('after a restore into a database without a store, the command says so, as o
 
 test('after an older dump was restored into PostgreSQL, nobody who left since the dump is mailed', async () => {
   const it = await dumped()
+  await it.sql(
+    `UPDATE platformctl.subscription SET sent_days = '[1, 2]', sent_lessons = NULL WHERE id IN ('rose', 'mary')`,
+  )
   await it.restore('platformctl_before')
   const refused = await it.db('after-restore')
   expect(refused).toMatchObject({ exitCode: 1, stdout: '' })
@@ -137,6 +140,10 @@ test('after an older dump was restored into PostgreSQL, nobody who left since th
       twice === 0
         ? /happened after the backup: 2 unsubscribed, 1 subscribed again, 1 erased, 1 suppressed, 1 paused, 1 resumed/
         : /the journal has no changes after the backup/,
+    )
+    // Of those who left, nothing is sent again.
+    expect(done.stdout).toContain(
+      '2 lessons sent after the backup will be sent again: use course resolve SUBSCRIPTION sent to prevent it\n',
     )
     expect(await it.states()).toMatchObject({
       states: OUT,
@@ -193,7 +200,9 @@ test('a journal written before the database was lost restores the same', async (
   // It names suppressed addresses.
   expect((await stat(journal)).mode & 0o777).toBe(0o600)
   await it.restore()
-  expect(await it.db('after-restore', '--journal', 'journal.jsonl')).toMatchObject({ exitCode: 0 })
+  const done = await it.db('after-restore', '--journal', 'journal.jsonl')
+  expect(done).toMatchObject({ exitCode: 0 })
+  expect(done.stdout).toMatch(/no earlier store could be read: what was sent after the backup is sent again/)
   expect(await it.states()).toMatchObject({
     states: OUT,
     mailed: ['rose'],

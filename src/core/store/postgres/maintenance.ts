@@ -10,7 +10,8 @@ import { checkRows, type StoreMaintenance, upkeep, VERIFIED_AT, verifyResult } f
 import { POSTGRES_STEPS, TABLES } from '../migrations.ts'
 import { replay, takeTold, toldBy } from '../replay.ts'
 import { assertReadable, metaIn, readSchema, type StoreSchema, schemaVersion } from '../schema.ts'
-import { addAudit, all, getMeta, OWNER, rowReader, type Sql, type Steps, scalar, setMeta } from '../sql.ts'
+import type { Sql, Steps } from '../sql.ts'
+import { addAudit, all, first, getMeta, OWNER, rowReader, scalar, setMeta } from '../sql.ts'
 import { createPool, type Pool, type Queryable, STATEMENT_MS, transaction, withPool } from './connection.ts'
 import { explained, PLACE, READ_ONLY } from './faults.ts'
 import { assertThere, migrate, performer, plainSql, SIZE } from './sql.ts'
@@ -116,10 +117,34 @@ async function catchUp(sql: Sql, other: Sql, options: AfterRestoreOptions) {
   const entries = [...named, ...(replaced ?? [])]
   const replayed = await replay(sql, entries)
   await sql.write(() => addAudit(audit))
+  const repeats = replaced && (await ofReplaced(() => countRepeats(sql, other, schema)))
   const known = Math.max(restoredTo, from ? now : 0)
   const coveredTo = entries.reduce((last, { at }) => Math.max(last, at), known)
-  return { replayed, restoredTo, coveredTo: isCovered ? coveredTo : undefined }
+  return { replayed, restoredTo, repeats, coveredTo: isCovered ? coveredTo : undefined }
 }
+
+/** Lessons that the replaced store sent and the restored one will send again. */
+async function countRepeats(restored: Sql, replaced: Sql, schema: string): Promise<number> {
+  let repeats = 0
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const page: ProgressPage | undefined = await restored.one(first<ProgressPage>(PROGRESS, { after }))
+    repeats += (await replaced.one(scalar<number>(repeatsIn(schema), { rows: page?.rows ?? '[]' }))) ?? 0
+    after = page?.last
+  }
+  return repeats
+}
+
+interface ProgressPage {
+  readonly last: string | undefined
+  readonly rows: string | undefined
+}
+const PROGRESS = `SELECT max(id) AS last, CAST(json_agg(one) AS text) AS rows FROM (
+    SELECT id, enrolment, confirmed_at, sent_days FROM subscription
+    WHERE state = 'confirmed' AND id > @after ORDER BY id LIMIT ${PAGE}) AS one`
+const repeatsIn = (schema: string) => `SELECT count(*) AS repeats
+  FROM jsonb_to_recordset(CAST(@rows AS jsonb)) AS s (id text, enrolment bigint, confirmed_at bigint, sent_days jsonb)
+    JOIN ${schema}.subscription r USING (id, enrolment, confirmed_at), jsonb_array_elements(r.sent_days) AS lesson
+  WHERE NOT s.sent_days @> lesson`
 
 /** A fault of the server named by --from is not one of STORE_URL. */
 const ofReplaced = <T>(work: () => Promise<T>): Promise<T> =>
