@@ -1,13 +1,7 @@
 import { rmSync } from 'node:fs'
 import { writeWhole } from '../core/daemon-record.ts'
-import {
-  INCIDENTS_KEPT,
-  type IncidentStore,
-  type MessageRecord,
-  type Silence,
-  type StoredIncident,
-  UNATTENDED,
-} from '../core/incidents/incident.ts'
+import type { IncidentStore, MessageRecord, Silence, StoredIncident } from '../core/incidents/incident.ts'
+import { INCIDENTS_KEPT, UNATTENDED } from '../core/incidents/incident.ts'
 import { attempt } from '../core/is-record.ts'
 import { readWhole } from '../core/regular-file.ts'
 import { openStore } from '../core/store/open.ts'

@@ -7,14 +7,11 @@ import { ok } from '../core/health/probe.ts'
 import { type Clock, type Host, systemClock, within } from '../core/host.ts'
 import { CONDITIONS } from '../core/incidents/advice.ts'
 import type { RoundReport } from '../core/incidents/causes.ts'
-import {
-  conditionsReport,
-  lateBefore,
-  restartReason,
-  type SelfObservations,
-} from '../core/incidents/conditions.ts'
+import type { SelfObservations } from '../core/incidents/conditions.ts'
+import { conditionsReport, lateBefore, restartReason } from '../core/incidents/conditions.ts'
 import type { Hearing } from '../core/incidents/incident.ts'
 import { reportError } from '../core/reporting/facade.ts'
+import { minute } from '../core/sentences.ts'
 import { type Service, WEB } from '../core/service.ts'
 import type { History } from '../core/status/history.ts'
 import type { Store } from '../core/store/store.ts'
@@ -28,6 +25,8 @@ import { startRecorder } from './recorder.ts'
 import { forgetOld } from './schedule.ts'
 
 const NOT_FORGOTTEN = 'what is old could not be deleted; it is tried again in an hour'
+const WAITS = 'a message has waited since'
+const NONE_SENT = 'every attempt failed, and no mail has been sent since'
 const NOT_SENT = 'queued mails could not be sent; the next round tries again'
 
 /** Records health each minute, with what else can be wrong, and sends alerts and notices about it. */
@@ -158,23 +157,29 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
   const halfConfigured = [...settings.groups].flatMap(([name, state]) =>
     state === 'half-configured' ? [name] : [],
   )
-  const sendsLessons = store.persistent && settings.mail !== undefined
+  const sendsMail = store.persistent && settings.mail !== undefined
   return async (reports: readonly RoundReport[] = [], writeMs?: number) => {
     const now = clock.now()
     const known = options.known()
     const failure = options.mailFailure?.()
     for (const [name, build] of neighbours) if (!services.includes(name)) builds.set(name, build)
     const isFailing = (name: string) => reports.some(({ probes }) => probes[name]?.state === 'failing')
-    const [lessonsDueSince, holds, told, disk, outcomes, storeTime, lastMail] = await Promise.all([
+    const [lessonsDueSince, holds, told, disk, outcomes, storeTime, lastMail, stalledAt] = await Promise.all([
       // A read error is not reported here: the store and the disk have their own probes.
-      sendsLessons ? dueSince(store.course, now).catch(() => undefined) : NONE_DUE,
+      sendsMail ? dueSince(store.course, now).catch(() => undefined) : NONE_DUE,
       store.persistent ? store.sending.holds().catch(() => undefined) : [],
       store.persistent ? store.incidents.unfinished(now).catch(() => undefined) : undefined,
       freeSpace(options.dataFolder).catch(() => undefined),
       judge?.((name) => CONDITIONS[name].dependsOn?.some(isFailing) ?? false),
       options.storeTime?.().catch(() => undefined),
       known.mailRefused && store.persistent ? store.sending.lastMail().catch(() => undefined) : undefined,
+      sendsMail
+        ? store.sending.stalledSince({ now, before: lateBefore(now) }).catch(() => undefined)
+        : undefined,
     ])
+    const isHeld = holds?.some(({ stream }) => stream !== 'course')
+    const stalled = stalledAt !== undefined && !isHeld && `${WAITS} ${minute(stalledAt)}; ${NONE_SENT}`
+    const failing = [outcomes?.mail_failing, stalled].filter(Boolean).join('; ')
     // Leases and all other processes of the store go by its clock.
     const of = storeTime === undefined ? 'that of most servers it asks' : 'the store’s'
     const aheadMs = storeTime === undefined ? options.clockAheadMs?.() : clock.now() - storeTime
@@ -187,11 +192,9 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
         writeMs,
         builds: isAlone || builds.size > services.length ? builds : undefined,
         halfConfigured,
-        outcomes: outcomes && {
+        outcomes: {
           ...outcomes,
-          ...(outcomes.mail_failing && {
-            mail_failing: [outcomes.mail_failing, failure?.reason].filter(Boolean).join(': '),
-          }),
+          ...(failing && { mail_failing: [failing, failure?.reason].filter(Boolean).join(': ') }),
         },
         clock: aheadMs === undefined ? undefined : { aheadMs, of },
         holds,

@@ -27,11 +27,13 @@ async function noted(
     holds = [],
     known = {},
     told = [],
+    stalledAt,
     ...parts
   }: Partial<Omit<ConditionsOptions, 'known'>> & {
     readonly persistent?: boolean
     readonly holds?: readonly Hold[]
     readonly told?: readonly MessageRecord[]
+    readonly stalledAt?: number
     readonly known?: Partial<ReturnType<ConditionsOptions['known']>>
   } = {},
 ) {
@@ -46,7 +48,11 @@ async function noted(
   const incidents = {
     unfinished: async () => ({ incidents: [], messages: told }),
   } as unknown as Store['incidents']
-  const sending = { holds: async () => holds, lastMail: async () => ({}) } as unknown as Store['sending']
+  const sending = {
+    holds: async () => holds,
+    lastMail: async () => ({}),
+    stalledSince: async () => stalledAt,
+  } as unknown as Store['sending']
   const report = await createConditions(
     { now: () => NOW },
     {
@@ -76,6 +82,17 @@ test('lessons can only be late where mail is configured and the store keeps them
   const holds = [{ stream: 'mail', at: NOW, reason: 'wrong prices' }] as const
   expect(await noted({}, { holds })).toMatchObject({ failing: ['mail_paused'] })
   expect(await noted(MAIL, { persistent: false })).toMatchObject({ failing: [], asked: [] })
+})
+
+test('mail that nobody takes is reported however little of it there is, unless it is held back', async () => {
+  const parts = { stalledAt: NOW - DAY, mailFailure: () => ({ reason: 'busy (503)', at: NOW }) }
+  expect((await noted(MAIL, parts)).reasons.mail_failing).toBe(
+    'a message has waited since 2026-11-21 00:00 UTC; every attempt failed, and no mail has been sent since: busy (503)',
+  )
+  const held = (stream: StreamName) => noted(MAIL, { ...parts, holds: [{ stream, at: NOW, reason: 'x' }] })
+  expect((await held('course')).failing).toContain('mail_failing')
+  expect((await held('mail')).failing).not.toContain('mail_failing')
+  expect((await noted({}, parts)).failing).not.toContain('mail_failing')
 })
 
 /** Alerts of a daemon whose counters are set by hand; gives the reasons a number of minutes after its start. */
@@ -268,7 +285,10 @@ test('a store or a disk that cannot be asked leaves its condition out', async ()
     persistent: true,
     course: { listDue: () => Promise.reject(new Error('canary')) } as unknown as Store['course'],
     incidents: { unfinished: () => Promise.reject(new Error('canary')) } as unknown as Store['incidents'],
-    sending: { holds: () => Promise.reject(new Error('canary')) } as unknown as Store['sending'],
+    sending: {
+      holds: () => Promise.reject(new Error('canary')),
+      stalledSince: () => Promise.reject(new Error('canary')),
+    } as unknown as Store['sending'],
   }
   const { names } = await noted(MAIL, {
     store: broken,
@@ -277,6 +297,7 @@ test('a store or a disk that cannot be asked leaves its condition out', async ()
   expect(names).not.toContain('lessons_late')
   expect(names).not.toContain('courses_paused')
   expect(names).not.toContain('alerts_unheard')
+  expect(names).not.toContain('mail_failing')
   expect(names).not.toContain('disk_nearly_full')
   expect(names).toContain('certificate_expiring')
 })

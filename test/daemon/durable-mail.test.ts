@@ -231,6 +231,34 @@ describe.each(['sqlite', 'postgres'] as const)('durable mail on %s', (kind) => {
     expect(await later.sendEmail(MAIL)).toEqual({ sent: true, id: 'late' })
   })
 
+  test('a provider that takes nothing for two hours has stalled, until it takes one mail; one that was refused has not', async () => {
+    const it = await world(kind)
+    const stalledSince = (hours: number) =>
+      it.store.sending.stalledSince({
+        now: NOW + hours * HOUR_MS,
+        before: NOW + (hours - 1) * HOUR_MS,
+      })
+    const platform = it.open()
+    it.answer(() => ({ kind: 'permanent', reason: 'no such address', hardBounce: true }))
+    await platform.sendEmail({ ...MAIL, to: 'nobody@example.com', key: 'exam.0' })
+    await platform.deliver()
+    it.answer(() => DOWN)
+    it.pass(MINUTE_MS)
+    await platform.sendEmail(MAIL)
+    await platform.deliver()
+    expect([await stalledSince(1), await stalledSince(2)]).toEqual([undefined, NOW + MINUTE_MS])
+    // Given up lately, and still nothing was sent.
+    it.pass(4 * DAY_MS)
+    await platform.deliver()
+    expect([await stalledSince(97), await stalledSince(98)]).toEqual([NOW + MINUTE_MS, undefined])
+    const sent = [
+      { at: NOW + 97 * HOUR_MS, source: 'api', kind: 'sent' as const, domain: 'example.com', count: 1 },
+    ]
+    await it.store.sending.count(sent)
+    // What a clock ahead has counted says nothing.
+    expect([await stalledSince(96.9), await stalledSince(97)]).toEqual([NOW + MINUTE_MS, undefined])
+  })
+
   test('a mail server that never answers after DATA gets a mail ever more rarely, at last every six hours', async () => {
     const it = await world(kind)
     it.answer(() => ({ kind: 'unknown', reason: 'the connection broke after the message was handed over' }))

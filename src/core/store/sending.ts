@@ -9,6 +9,9 @@ import { addAudit, all, first, insertRows, journal, lock, run, SPACE, scalar } f
 const NOW_US = '(@leaseNow * 1000)'
 /** The row of a stream's pause. Builds that know the pause of courses alone have it under "mail". */
 const rowOf = (stream: holding.StreamName) => (stream === 'course' ? 'mail' : `stream ${stream}`)
+/** When mail left, to the minute; of lessons by their own note: counts are written once a minute. */
+const SENT = `SELECT max(minute) * ${MINUTE_MS} AS at FROM mail_minute WHERE kind = 'sent'
+  UNION ALL SELECT CAST(value AS bigint) FROM meta WHERE name = '${SENT_NOTE}'`
 
 export const TEXTS = {
   countMinutes: addTo('mail_minute', 'minute, kind'),
@@ -49,10 +52,10 @@ export const TEXTS = {
         FROM alert_message m JOIN incident i ON i.id = m.incident
         WHERE m.outcome = 'failed' AND i.closed_at IS NULL) AS queued
     GROUP BY stream`,
-  // Lessons by their own note: counts are written once a minute.
-  sent: `SELECT max(at) AS at FROM (
-      SELECT max(minute) * ${MINUTE_MS} AS at FROM mail_minute WHERE kind = 'sent'
-      UNION ALL SELECT CAST(value AS bigint) FROM meta WHERE name = '${SENT_NOTE}') AS sent`,
+  sent: `SELECT max(at) AS at FROM (${SENT}) AS sent`,
+  stalled: `SELECT min(created_at) AS at FROM message
+    WHERE attempts > 0 AND (done_at IS NULL OR (outcome = 'over' AND done_at > @before)) AND created_at <= @before
+      AND created_at > coalesce((SELECT max(at) FROM (${SENT}) AS sent WHERE at <= @now), 0) + ${MINUTE_MS}`,
   refused: newest(['bounced', 'parked']),
   failed: newest(['failed', 'unknown']),
 }
@@ -129,6 +132,7 @@ export function sending({ one, read, write }: Sql): counting.SendingStore {
         const sentAt = yield* scalar<number>(TEXTS.sent)
         return { sentAt, refused: yield* first(TEXTS.refused), failed: yield* first(TEXTS.failed) }
       }),
+    stalledSince: (at) => one(scalar(TEXTS.stalled, at)),
     pause: ({ streams, reason, now, audit }) =>
       write(function* () {
         let changed = 0

@@ -38,6 +38,8 @@ export interface SendingStore {
   holds(): Promise<readonly Hold[]>
   queue(now: number): Promise<readonly StreamQueue[]>
   lastMail(): Promise<LastMail>
+  /** When the first message was queued that waits after a failure, or was given up since `before`, while no mail left. */
+  stalledSince(at: { readonly now: number; readonly before: number }): Promise<number | undefined>
   /** Pauses streams and gives their holds; one that is paused already keeps its time and reason. */
   pause(input: Operation & { readonly reason: string }): Promise<readonly Hold[]>
   /** Ends the pauses of streams and gives those that it ended. Earlier counts do not pause courses again. */
