@@ -33,10 +33,7 @@ describe.runIf(hasChromium())('analytics in Chromium', () => {
   }> {
     const site = await openSite()
     const context = await browser.newContext()
-    onTestFinished(async () => {
-      await context.close()
-      await site.close()
-    })
+    onTestFinished(() => context.close())
     if (script) await context.addInitScript(script)
     const faults: string[] = []
     const open = async () => {

@@ -18,10 +18,7 @@ describe.runIf(hasChromium())('error reporting in Chromium', () => {
     const site = await openSite()
     const recorder = await recordEnvelopes()
     const context = await browser.newContext(options)
-    onTestFinished(async () => {
-      await context.close()
-      await site.close()
-    })
+    onTestFinished(() => context.close())
     await context.addCookies([{ name: 'session', value: 'canary-cookie', url: site.url }])
     // Every trace is kept, at whatever rate.
     await context.addInitScript('Math.random = () => 0')

@@ -1,11 +1,10 @@
 import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { AxeBuilder } from '@axe-core/playwright'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { openPlatform } from '../../src/daemon/index.ts'
 import { listen } from '../../src/daemon/listen.ts'
+import { serve } from '../support/servers.ts'
 import { testTransport } from '../support/test-transport.ts'
 import { hasChromium, launchChromium } from './chromium.ts'
 import { findingsOf, fitsWidth, keepScreenshot } from './looks.ts'
@@ -88,15 +87,12 @@ describe.runIf(hasChromium())('the pages of the web service in Chromium', () => 
     const form = await readFile(new URL('../../examples/subscribe-form.html', import.meta.url), 'utf8')
     const recipients: string[] = []
     let service = ''
-    const site = createServer((_, response) => {
+    const site = await serve((_, response) => {
       response
         .writeHead(200, { 'Content-Type': 'text/html; charset=utf-8' })
         .end(form.replace('https://platform.example.com', service))
     })
-    await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => new Promise<void>((resolve) => void site.close(() => resolve())))
-    onTestFinished(() => site.closeAllConnections())
-    const listed = `http://localhost:${(site.address() as AddressInfo).port}`
+    const listed = site.replace('127.0.0.1', 'localhost')
     const platform = openPlatform({
       env: { CORS_ALLOWED_ORIGINS: listed },
       mailer: testTransport(async ({ to, key }) => {

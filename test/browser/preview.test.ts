@@ -1,6 +1,4 @@
 import { cp, readFile, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
@@ -12,6 +10,7 @@ import { baseMailSet } from '../../src/presets/base/mails.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { MAILS, TEMPLATES } from '../support/learning.ts'
+import { serveBodies } from '../support/servers.ts'
 import { hasChromium, launchChromium } from './chromium.ts'
 import { findingsOf, fitsWidth, keepScreenshot } from './looks.ts'
 
@@ -269,17 +268,13 @@ describe.runIf(hasChromium())('the preview in Chromium', () => {
     timeout: 60_000,
   }, async () => {
     const sent: unknown[] = []
-    const provider = createServer(async (request, response) => {
-      let body = ''
-      for await (const chunk of request) body += String(chunk)
+    const provider = await serveBodies((body, response) => {
       sent.push(JSON.parse(body))
       response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"id":"mail-1"}')
     })
-    await new Promise<void>((resolve) => provider.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void provider.close())
     const env = {
       MAILER_API_KEY: 'a-key-of-a-provider',
-      MAILER_API_URL: `http://127.0.0.1:${(provider.address() as AddressInfo).port}`,
+      MAILER_API_URL: provider,
       MAILER_FROM: 'course@example.com',
     }
     const { page, url } = await openPreview({

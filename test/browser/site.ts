@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
-import { createServer, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage } from 'node:http'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { serveBodies } from '../support/servers.ts'
 
 const dist = fileURLToPath(new URL('../../dist/', import.meta.url))
 
@@ -18,7 +18,6 @@ export interface Site {
   readonly received: Received[]
   /** Gives the answer to a POST; `undefined` breaks the connection after the body was read. */
   answer: (received: Received) => Promise<Response | undefined>
-  close(): Promise<void>
 }
 
 /** A page that loads the built browser part as a visitor's browser would, and takes what that sends. */
@@ -28,17 +27,10 @@ export async function openSite(): Promise<Site> {
     url: '',
     received,
     answer: async (): Promise<Response | undefined> => new Response('{}', { status: 202 }),
-    close: () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
   } satisfies Site as Site & { url: string }
-  const server = createServer(async (request, response) => {
+  site.url = await serveBodies(async (body, response, request) => {
     if (request.method === 'POST') {
-      const chunks: Uint8Array[] = []
-      for await (const chunk of request) chunks.push(chunk)
-      const one = { url: request.url ?? '', headers: request.headers, body: Buffer.concat(chunks).toString() }
+      const one = { url: request.url ?? '', headers: request.headers, body }
       received.push(one)
       const answer = await site.answer(one)
       if (answer === undefined) return void request.socket.destroy()
@@ -58,7 +50,5 @@ window.platform = platform
     const file = await readFile(path.join(dist, pathname.slice('/dist/'.length))).catch(() => undefined)
     response.writeHead(file ? 200 : 404, { 'Content-Type': 'text/javascript' }).end(file)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  site.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return site
 }

@@ -7,7 +7,7 @@ import { runProgram } from '../../src/cli/program.ts'
 import { webhookFormat } from '../../src/core/incidents/webhook.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
-import { serve } from '../support/servers.ts'
+import { serveBodies } from '../support/servers.ts'
 
 const page = (name: string) => readFileSync(new URL(`../../${name}.md`, import.meta.url), 'utf8')
 const BLOCKS = [...page('runbooks/alerts').matchAll(/^### (.+)\n[^#]*?```env\n([\s\S]+?)```/gm)].map(
@@ -40,10 +40,8 @@ test.each(BLOCKS)(
     expect(await runProgram(['env', 'check', '.env', '--strict'], checked.context), checked.stdout()).toBe(0)
 
     const bodies: string[] = []
-    const url = await serve(async (request, response) => {
-      const chunks: Uint8Array[] = []
-      for await (const chunk of request) chunks.push(chunk)
-      bodies.push(Buffer.concat(chunks).toString())
+    const url = await serveBodies((body, response) => {
+      bodies.push(body)
       response.end()
     })
     // The address decides the format, and leads to this machine here.

@@ -1,6 +1,3 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
@@ -11,7 +8,7 @@ import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { change, channelOf, closeIncident, hostAt, tellDue } from '../support/incidents.ts'
 import { openLearning } from '../support/learning.ts'
-import { serve } from '../support/servers.ts'
+import { serveBodies } from '../support/servers.ts'
 
 const SECRET = 'a-secret-of-the-dispatch-for-tests-only'
 const NOW = Date.UTC(2026, 10, 21, 9)
@@ -59,16 +56,12 @@ async function folder() {
 async function receiver(status: number) {
   const bodies: string[] = []
   const signed: boolean[] = []
-  const server = createServer(async (request, response) => {
+  const url = await serveBodies((body, response, request) => {
     signed.push('webhook-signature' in request.headers)
-    const chunks: Uint8Array[] = []
-    for await (const chunk of request) chunks.push(chunk)
-    bodies.push(Buffer.concat(chunks).toString())
+    bodies.push(body)
     response.writeHead(status).end()
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, bodies, signed }
+  })
+  return { url: `${url}/`, bodies, signed }
 }
 
 test('list shows open incidents, due alerts and their channels; with a silence, the alerts that it holds back', async () => {
@@ -249,15 +242,13 @@ test('silence reaches the running service from a machine without its store, and 
   onTestFinished(() => opened.close())
   const asked: string[] = []
   const service = async (handle: (request: Request) => Promise<Response>) =>
-    serve(async (request, response) => {
-      const chunks: Uint8Array[] = []
-      for await (const chunk of request) chunks.push(chunk)
+    serveBodies(async (body, response, request) => {
       asked.push(request.url ?? '')
       const answer = await handle(
         new Request(`http://web.example${request.url}`, {
           method: 'POST',
           headers: { authorization: request.headers.authorization ?? '', 'content-type': 'application/json' },
-          body: Buffer.concat(chunks),
+          body,
         }),
       )
       response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text())

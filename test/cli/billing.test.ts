@@ -1,11 +1,10 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import path from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
 import { startDaemon } from '../support/cli.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { serveBodies } from '../support/servers.ts'
 
 const KEY = 'sk_test_4eC39HqLyjWDarjtT1zdp7dc'
 const ENV = {
@@ -31,9 +30,7 @@ const PRICES: Record<string, object> = {
 /** A payments API on loopback that answers as the public one documents, and keeps what it was asked. */
 async function paymentsApi(prices: Record<string, object> = PRICES, key = KEY, heard = (_: string) => {}) {
   const asked: string[] = []
-  const server = createServer(async (request, response) => {
-    let body = ''
-    for await (const chunk of request) body += String(chunk)
+  const url = await serveBodies((body, response, request) => {
     asked.push(`${request.method} ${request.url}${body === '' ? '' : ` ${body}`}`)
     heard(request.url ?? '')
     const json = (status: number, answer: object) =>
@@ -58,12 +55,7 @@ async function paymentsApi(prices: Record<string, object> = PRICES, key = KEY, h
       return json(200, { id: 'cs_test_1', object: 'checkout.session', status: 'expired' })
     return json(404, { error: { type: 'invalid_request_error' } })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { asked, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  return { asked, url }
 }
 
 async function smoke(env: Record<string, string>, ...args: string[]) {

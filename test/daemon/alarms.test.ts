@@ -12,7 +12,7 @@ import { startDaemon } from '../../src/daemon/start.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { begin } from '../support/learning.ts'
-import { healthBody, serve, serveTls } from '../support/servers.ts'
+import { healthBody, serveBodies, serveTls } from '../support/servers.ts'
 import { standingClock } from '../support/standing-clock.ts'
 
 const START = Date.UTC(2026, 10, 21, 9, 30)
@@ -48,10 +48,8 @@ interface Told {
 
 test('each fault of a bare install raises an alert within 90 seconds, with cause, time, meaning, command and runbook', async () => {
   const told: Told[] = []
-  const hook = await serve(async (request, response) => {
-    const chunks: Uint8Array[] = []
-    for await (const chunk of request) chunks.push(chunk)
-    const { type, timestamp, data } = JSON.parse(Buffer.concat(chunks).toString())
+  const hook = await serveBodies((body, response) => {
+    const { type, timestamp, data } = JSON.parse(body)
     told.push({ type, cause: data.cause, text: data.text, at: Date.parse(timestamp) })
     response.end()
   })

@@ -1,8 +1,5 @@
-import { once } from 'node:events'
 import { existsSync, statSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openInbox } from '../../src/cli/demo/inbox.ts'
@@ -19,6 +16,7 @@ import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { channelOf, hostAt } from '../support/incidents.ts'
+import { serveBodies } from '../support/servers.ts'
 import { addressOf, openTestStore } from '../support/stores.ts'
 
 interface Event {
@@ -36,17 +34,13 @@ interface Event {
 async function receiver(...answers: number[]) {
   const events: Event[] = []
   const ids: string[] = []
-  const server = createServer(async (request, response) => {
-    const chunks: Uint8Array[] = []
-    for await (const chunk of request) chunks.push(chunk)
+  const url = await serveBodies((body, response, request) => {
     ids.push(String(request.headers['webhook-id']))
     const status = answers.shift() ?? 200
-    if (status === 200) events.push(JSON.parse(Buffer.concat(chunks).toString()))
+    if (status === 200) events.push(JSON.parse(body))
     response.writeHead(status).end()
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, events, ids }
+  })
+  return { url: `${url}/hook`, events, ids }
 }
 
 const report = (service: string, states: Readonly<Record<string, ProbeState>>): HealthReport => ({

@@ -7,7 +7,7 @@ import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { startLearningDaemon } from '../support/daemon.ts'
 import { emptyFolder } from '../support/folder.ts'
-import { healthBody, serve } from '../support/servers.ts'
+import { healthBody, serve, serveBodies } from '../support/servers.ts'
 import { standingClock } from '../support/standing-clock.ts'
 
 const START = Date.UTC(2026, 10, 21, 9, 30)
@@ -17,10 +17,8 @@ test('a visitor subscribes on the status page, and is mailed when an incident be
   const inbox = await openInbox({ pagePort: 0 })
   onTestFinished(() => inbox.close())
   const told: { readonly type: string; readonly at: number }[] = []
-  const hook = await serve(async (request, response) => {
-    const chunks: Uint8Array[] = []
-    for await (const chunk of request) chunks.push(chunk)
-    told.push({ type: JSON.parse(Buffer.concat(chunks).toString()).type, at: clock.now() })
+  const hook = await serveBodies((body, response) => {
+    told.push({ type: JSON.parse(body).type, at: clock.now() })
     response.end()
   })
   let isUp = true

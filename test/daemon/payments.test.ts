@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto'
-import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { ServerResponse } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
 import { openPlatform, type PaymentEvent } from '../../src/daemon/index.ts'
 import { accountPlatform, bodyOf, NOW, token } from '../support/accounts.ts'
+import { serveBodies } from '../support/servers.ts'
 
 const WEBHOOK_SECRET = 'whsec_of-thirty-two-bytes-at-least'
 const PAYMENTS = {
@@ -22,9 +22,7 @@ interface Asked {
 /** A payments API on loopback that keeps what it was asked. */
 async function paymentsApi(answer: (response: ServerResponse) => void = (response) => session(response)) {
   const asked: Asked[] = []
-  const server = createServer(async (request, response) => {
-    let body = ''
-    for await (const chunk of request) body += String(chunk)
+  const url = await serveBodies((body, response, request) => {
     asked.push({
       path: `${request.method} ${request.url}`,
       headers: request.headers,
@@ -32,12 +30,7 @@ async function paymentsApi(answer: (response: ServerResponse) => void = (respons
     })
     answer(response)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { asked, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  return { asked, url }
 }
 
 const session = (response: ServerResponse, url = 'https://pay.example.com/c/cs_1') =>

@@ -4,7 +4,7 @@ import { startDaemon } from '../../src/daemon/start.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
-import { serve } from '../support/servers.ts'
+import { serveBodies } from '../support/servers.ts'
 import { standingClock } from '../support/standing-clock.ts'
 
 const START = Date.UTC(2026, 10, 21, 9, 30, 5)
@@ -28,10 +28,8 @@ async function outage() {
   const url = await server.createDatabase()
   const { pathname } = new URL(url)
   const told: Told[] = []
-  const hook = await serve(async (request, response) => {
-    const chunks: Uint8Array[] = []
-    for await (const chunk of request) chunks.push(chunk)
-    const { type, data } = JSON.parse(Buffer.concat(chunks).toString())
+  const hook = await serveBodies((body, response, request) => {
+    const { type, data } = JSON.parse(body)
     told.push({
       id: String(request.headers['webhook-id']),
       what: `${data.cause} ${type}`,

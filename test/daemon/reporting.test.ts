@@ -3,15 +3,13 @@ import { silentLog } from '../../src/core/host.ts'
 import { reportError } from '../../src/core/reporting/facade.ts'
 import { openReporting } from '../../src/daemon/reporting.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
-import { serve } from '../support/servers.ts'
+import { serveBodies } from '../support/servers.ts'
 
 /** A server of reports: what it was sent. */
 async function reports() {
   const bodies: string[] = []
-  const url = await serve(async (incoming, response) => {
-    const chunks: Uint8Array[] = []
-    for await (const chunk of incoming) chunks.push(chunk)
-    bodies.push(Buffer.concat(chunks).toString())
+  const url = await serveBodies((body, response) => {
+    bodies.push(body)
     response.end('{}')
   })
   return { bodies, dsn: `${url.replace('://', '://0123456789abcdef0123456789abcdef@')}/1` }

@@ -16,7 +16,7 @@ import { startLearningDaemon } from '../support/daemon.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { freePort } from '../support/free-port.ts'
 import { begin } from '../support/learning.ts'
-import { alertWebhook, serve } from '../support/servers.ts'
+import { alertWebhook, serve, serveBodies } from '../support/servers.ts'
 import { standingClock } from '../support/standing-clock.ts'
 import { addressOf, postgresServer } from '../support/stores.ts'
 
@@ -139,10 +139,8 @@ test('the record in the data folder says what runs here, and afterwards when it 
 
 test('a daemon that starts the fifth time within fifteen minutes tells it with its first look', async () => {
   const told: string[] = []
-  const hook = await serve(async (request, response) => {
-    const chunks: Uint8Array[] = []
-    for await (const chunk of request) chunks.push(chunk)
-    told.push(JSON.parse(Buffer.concat(chunks).toString()).data.cause)
+  const hook = await serveBodies((body, response) => {
+    told.push(JSON.parse(body).data.cause)
     response.end()
   })
   const dataFolder = await emptyFolder()
@@ -379,10 +377,8 @@ async function refused(
   pointerFolder?: string,
 ) {
   const told: string[] = []
-  const hook = await serve(async (incoming, response) => {
-    const chunks: Uint8Array[] = []
-    for await (const chunk of incoming) chunks.push(chunk)
-    told.push(JSON.parse(Buffer.concat(chunks).toString()).data.reason)
+  const hook = await serveBodies((body, response) => {
+    told.push(JSON.parse(body).data.reason)
     response.end()
   })
   const env = { ALERT_WEBHOOK_URL: hook, ...own }
@@ -440,10 +436,8 @@ test('a daemon without web ends what it told of a start that was refused', async
   await once(taken, 'listening')
   onTestFinished(() => void taken.close())
   const told: string[] = []
-  const hook = await serve(async (incoming, response) => {
-    const chunks: Uint8Array[] = []
-    for await (const chunk of incoming) chunks.push(chunk)
-    const { type, data } = JSON.parse(Buffer.concat(chunks).toString())
+  const hook = await serveBodies((body, response) => {
+    const { type, data } = JSON.parse(body)
     told.push(`${type} ${data.cause}`)
     response.end()
   })

@@ -3,16 +3,14 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { platformctl } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
-import { serve } from '../support/servers.ts'
+import { serve, serveBodies } from '../support/servers.ts'
 
 const env = { EMAIL_DISPATCH_SECRET: 'a-dispatch-secret-of-thirty-two-bytes' }
 
 test('output, a signal and the exit code pass through beat, and the failure is reported', async () => {
   const bodies: string[] = []
-  const url = await serve(async (request, response) => {
-    const chunks: Uint8Array[] = []
-    for await (const chunk of request) chunks.push(chunk)
-    bodies.push(Buffer.concat(chunks).toString())
+  const url = await serveBodies((body, response) => {
+    bodies.push(body)
     response.end('{"nextBy":"2026-11-22T11:00:00.000Z"}')
   })
   // The job sends its parent, which is beat, a signal, and ends with the code of its own handler.

@@ -1,27 +1,22 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { startDaemon } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { VARIABLES } from '../support/learning.ts'
+import { serveBodies } from '../support/servers.ts'
 
 /** A mail provider that keeps what it was sent, and answers every third request with an error that quotes its key. */
 async function provider() {
   const bodies: string[] = []
-  const server = createServer(async (request, response) => {
-    let body = ''
-    for await (const chunk of request) body += String(chunk)
+  const url = await serveBodies((body, response, request) => {
     // A probe asks by HEAD whether the provider is there.
     if (request.method === 'POST') bodies.push(body)
     if (bodies.length % 3 === 0)
       response.writeHead(500).end(`wrong key ${request.headers.authorization}: ${body}`)
     else response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"id":"m1"}')
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, bodies }
+  return { url, bodies }
 }
 
 const canary = (name: string) => `canary-${name.toLowerCase().replaceAll('_', '-')}-0123456789`

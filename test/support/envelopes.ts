@@ -1,7 +1,6 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
 import { gunzipSync } from 'node:zlib'
-import { onTestFinished } from 'vitest'
+import { serve } from './servers.ts'
 
 /** A request of an SDK: the headers of its envelope, and each item with its own header. */
 export interface Recorded {
@@ -22,10 +21,8 @@ export async function recordEnvelopes(): Promise<{
 }> {
   const envelopes: Recorded[] = []
   const raw: string[] = []
-  const server = createServer(async (request, response) => {
-    const chunks: Uint8Array[] = []
-    for await (const chunk of request) chunks.push(chunk)
-    const bytes = Buffer.concat(chunks)
+  const origin = await serve(async (request, response) => {
+    const bytes = await buffer(request)
     const body = (request.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString()
     if (request.url?.includes('/envelope/')) {
       raw.push(`${request.url}\n${JSON.stringify(request.headers)}\n${body}`)
@@ -35,13 +32,7 @@ export async function recordEnvelopes(): Promise<{
       .writeHead(200, { 'Access-Control-Allow-Origin': '*', 'Access-Control-Allow-Headers': '*' })
       .end('{}')
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  const { port } = server.address() as AddressInfo
-  return { dsn: `http://publickey@127.0.0.1:${port}/1`, origin: `http://127.0.0.1:${port}`, envelopes, raw }
+  return { dsn: `${origin.replace('://', '://publickey@')}/1`, origin, envelopes, raw }
 }
 
 /** https://develop.sentry.dev/sdk/envelopes/: a line of headers, then a header and a payload a line each. */

@@ -1,6 +1,4 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { onTestFinished } from 'vitest'
+import { serveBodies } from './servers.ts'
 
 export const REST_TOKEN = 'a-rest-token-of-thirty-two-bytes-'
 
@@ -19,10 +17,8 @@ export interface RestStore {
 export async function restStore(command: Command): Promise<RestStore> {
   const commands: string[] = []
   let state: Parameters<RestStore['become']>[0] = 'well'
-  const server = createServer(async (request, response) => {
-    let text = ''
-    for await (const chunk of request) text += String(chunk)
-    const words = JSON.parse(text) as string[]
+  const url = await serveBodies(async (body, response, request) => {
+    const words = JSON.parse(body) as string[]
     commands.push(words[0] ?? '')
     if (state === 'slow') return
     if (state === 'down') return void request.socket.destroy()
@@ -33,16 +29,8 @@ export async function restStore(command: Command): Promise<RestStore> {
     response.writeHead('error' in answer ? 400 : 200, { 'Content-Type': 'application/json' })
     response.end(JSON.stringify(answer))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(
-    () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
-  )
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     commands,
     become: (next) => {
       state = next

@@ -1,4 +1,10 @@
-import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http'
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
 import { createServer as createHttpsServer, type ServerOptions } from 'node:https'
 import {
   type AddressInfo,
@@ -6,11 +12,29 @@ import {
   type Socket,
   type Server as TcpServer,
 } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
 
+type Answer = (request: IncomingMessage, response: ServerResponse) => unknown
+
 /** An HTTP server on loopback that goes away with the test; gives its root. */
-export async function serve(answer: RequestListener, host = '127.0.0.1', port = 0): Promise<string> {
-  return `http://${await listening(createHttpServer(answer), host, port)}`
+export async function serve(answer: Answer, host = '127.0.0.1', port = 0): Promise<string> {
+  const server = createHttpServer(async (request, response) => {
+    try {
+      await answer(request, response)
+    } catch (error) {
+      // Who goes away in the middle of a body, as a page does that is left, is no fault of the test.
+      if (error !== request.errored) throw error
+    }
+  })
+  return `http://${await listening(server, host, port)}`
+}
+
+/** As `serve`, for answers to a body. */
+export function serveBodies(
+  answer: (body: string, response: ServerResponse, request: IncomingMessage) => unknown,
+): Promise<string> {
+  return serve(async (request, response) => answer(await text(request), response, request))
 }
 
 export async function serveTls(
@@ -68,10 +92,8 @@ export function healthBody(parts: Record<string, unknown> = {}): string {
 /** A webhook for alerts on loopback, and what it was told so far, as `incident.opened store: its reason`. */
 export async function alertWebhook(): Promise<{ readonly url: string; readonly told: readonly string[] }> {
   const told: string[] = []
-  const url = await serve(async (incoming, response) => {
-    const chunks: Uint8Array[] = []
-    for await (const chunk of incoming) chunks.push(chunk)
-    const { type, data } = JSON.parse(Buffer.concat(chunks).toString())
+  const url = await serveBodies((body, response) => {
+    const { type, data } = JSON.parse(body)
     told.push(`${type} ${data.cause}: ${data.reason}`)
     response.end()
   })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { CommandError } from '../../../src/cli/context.ts'
 import { postToWeb, webEndpoint } from '../../../src/cli/web-endpoint.ts'
-import { serve } from '../../support/servers.ts'
+import { serveBodies } from '../../support/servers.ts'
 
 const SECRET = 'dispatch-secret-of-some-length'
 const ENV = { EMAIL_DISPATCH_SECRET: SECRET, NEXT_PUBLIC_SITE_URL: ' https://www.example.com// ' }
@@ -55,9 +55,7 @@ async function posted(answers: readonly (readonly [status: number, body: string]
   const asked: string[] = []
   const slept: number[] = []
   const url = new URL(
-    await serve(async (request, response) => {
-      let body = ''
-      for await (const chunk of request) body += String(chunk)
+    await serveBodies((body, response, request) => {
       asked.push(
         `${request.method} ${request.headers.authorization} ${request.headers['content-type']} ${body}`,
       )

@@ -1,6 +1,4 @@
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -8,22 +6,20 @@ import { openSender } from '../../../src/cli/preview/sender.ts'
 import { servePreview } from '../../../src/cli/preview/server.ts'
 import { testContext } from '../../support/context.ts'
 import { kilnSchool } from '../../support/kiln-school.ts'
+import { serveBodies } from '../../support/servers.ts'
 
 /** A preview that may send to Ada, and the mails that its provider got. */
 async function open() {
   const sent: string[] = []
-  const provider = createServer(async (request, response) => {
-    let body = ''
-    for await (const chunk of request) body += String(chunk)
+  const provider = await serveBodies((body, response) => {
     sent.push(body)
     response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"id":"mail-1"}')
   })
-  await new Promise<void>((resolve) => provider.listen(0, '127.0.0.1', resolve))
   const folder = await mkdtemp(path.join(tmpdir(), 'platformctl-test-'))
   const school = await kilnSchool(folder)
   const env = {
     MAILER_API_KEY: 'a-key-of-a-provider',
-    MAILER_API_URL: `http://127.0.0.1:${(provider.address() as AddressInfo).port}`,
+    MAILER_API_URL: provider,
     MAILER_FROM: 'course@example.com',
   }
   const { context } = testContext({ platform: school.platform })
@@ -31,7 +27,6 @@ async function open() {
   onTestFinished(async () => {
     await preview.close()
     school.workshop.close()
-    provider.close()
     await rm(folder, { recursive: true })
   })
   const post = async (target: string, body: unknown, token = '') => {

@@ -1,12 +1,11 @@
 import { createHmac } from 'node:crypto'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { systemClock, systemRandom } from '../../../src/core/host.ts'
 import { keyModeOf, type SmokeCheck, smoke } from '../../../src/core/payments/smoke.ts'
 import { PAYMENT_EVENTS_KEPT_MS } from '../../../src/core/payments/webhook.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { pairOf } from '../../support/accounts.ts'
+import { serveBodies } from '../../support/servers.ts'
 
 const NOW = Date.parse('2026-11-22T08:00:00.700Z')
 const WEBHOOK_SECRET = 'whsec_of-thirty-two-bytes-at-least'
@@ -50,9 +49,7 @@ async function run(
   }: { web?: boolean; key?: string; publishable?: string; prices?: Record<string, string> } = {},
 ) {
   const asked: Asked[] = []
-  const server = createServer(async (request, response) => {
-    let body = ''
-    for await (const chunk of request) body += String(chunk)
+  const url = await serveBodies((body, response, request) => {
     const one = { at: `${request.method} ${request.url}`, headers: request.headers, body }
     const before = asked.filter(({ at }) => at === one.at).length
     asked.push(one)
@@ -60,12 +57,6 @@ async function run(
     if (answer === undefined || answer === 'silence') response.destroy()
     else response.writeHead(answer[0], { 'Content-Type': 'application/json' }).end(JSON.stringify(answer[1]))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const payments = {
     apiUrl: url,
     secretKey: secret(key),
