@@ -54,7 +54,7 @@ export const TEXTS = {
     GROUP BY stream`,
   sent: `SELECT max(at) AS at FROM (${SENT}) AS sent`,
   stalled: `SELECT min(created_at) AS at FROM message
-    WHERE attempts > 0 AND (done_at IS NULL OR (outcome = 'over' AND done_at > @before)) AND created_at <= @before
+    WHERE stream <> 'alert' AND attempts > 0 AND (done_at IS NULL OR (outcome = 'over' AND done_at > @before)) AND created_at <= @before
       AND created_at > coalesce((SELECT max(at) FROM (${SENT}) AS sent WHERE at <= @now), 0) + ${MINUTE_MS}`,
   refused: newest(['bounced', 'parked']),
   failed: newest(['failed', 'unknown']),

@@ -271,6 +271,15 @@ describe.each(STORES)('%s', (kind) => {
     expect(await take(incidents, NOW - 3_600_000)).toMatchObject([{ attempts: 1, attempt: 2 }])
   })
 
+  test('an alert that its channel does not take is no mail that has stalled', async () => {
+    const { incidents, sending } = await openTestStore(await addressOf(kind))
+    await change(incidents, NOW, { opens: [incident('a')] }, CHANNELS)
+    const [claim] = await take(incidents)
+    await settle(incidents, claim, 'waits', NOW + 60_000)
+    const now = NOW + 3 * 3_600_000
+    expect(await sending.stalledSince({ now, before: NOW + 3_600_000 })).toBeUndefined()
+  })
+
   test('an attempt that was overtaken neither holds an alert nor fails it, and what it sent is sent', async () => {
     let elapsed = NOW
     const { incidents } = await openTestStore(await addressOf(kind), () => elapsed)
