@@ -99,7 +99,7 @@ abc  mail (web, agent), open
   expect((await alert(['list', '--data', data], env)).stdout).toContain('due     opened by webhook')
   await closeIncident(store.incidents, 'mail', NOW)
   expect((await alert(['list', '--data', data])).stdout).toBe(
-    'alerts    none in this environment; set ALERT_WEBHOOK_URL or ALERT_EMAIL_TO, or name the daemon’s --env-file\n\nno incidents\n',
+    'alerts    none in this environment; ALERT_WEBHOOK_URL and ALERT_EMAIL_TO belong in the daemon’s --env-file\n\nno incidents\n',
   )
   expect(
     JSON.parse((await alert(['list', '--all', '--data', data, '--format', 'json'])).stdout),

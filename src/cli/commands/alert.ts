@@ -173,7 +173,7 @@ export type AlertList = Omit<DocumentOf<'alert list'>, 'version'>
 export function alertsText({ incidents, channels, silence, pause }: AlertList, columns: number): string {
   const channelText =
     channels.length === 0
-      ? 'none in this environment; set ALERT_WEBHOOK_URL or ALERT_EMAIL_TO, or name the daemon’s --env-file'
+      ? 'none in this environment; ALERT_WEBHOOK_URL and ALERT_EMAIL_TO belong in the daemon’s --env-file'
       : channels
           .map((name) => `by ${name}${name === 'escalation' ? ' if nobody acknowledges' : ''}`)
           .join(' and ')

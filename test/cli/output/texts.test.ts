@@ -337,6 +337,6 @@ test('an incident is listed with whom it concerns, what was tried, and what is d
   expect(text).toContain('i2  mail (web, api), open, acknowledged by ada\n')
   expect(text).toContain('i3  mail (web, api), closed 2026-11-22 12:01 UTC\n')
   expect(alertsText({ incidents: [], channels: [], silence: undefined }, 200)).toBe(
-    'alerts    none in this environment; set ALERT_WEBHOOK_URL or ALERT_EMAIL_TO, or name the daemon’s --env-file\n\nno incidents\n',
+    'alerts    none in this environment; ALERT_WEBHOOK_URL and ALERT_EMAIL_TO belong in the daemon’s --env-file\n\nno incidents\n',
   )
 })
