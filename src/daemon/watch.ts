@@ -25,8 +25,6 @@ import { startRecorder } from './recorder.ts'
 import { forgetOld } from './schedule.ts'
 
 const NOT_FORGOTTEN = 'what is old could not be deleted; it is tried again in an hour'
-const WAITS = 'a message has waited since'
-const NONE_SENT = 'every attempt failed, and no mail has been sent since'
 const NOT_SENT = 'queued mails could not be sent; the next round tries again'
 
 /** Records health each minute, with what else can be wrong, and sends alerts and notices about it. */
@@ -177,8 +175,12 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
         ? store.sending.stalledSince({ now, before: lateBefore(now) }).catch(() => undefined)
         : undefined,
     ])
+    // A pause lets them wait, and is an alert of its own.
     const isHeld = holds?.some(({ stream }) => stream !== 'course')
-    const stalled = stalledAt !== undefined && !isHeld && `${WAITS} ${minute(stalledAt)}; ${NONE_SENT}`
+    const stalled =
+      stalledAt !== undefined &&
+      !isHeld &&
+      `a message has waited since ${minute(stalledAt)}; every attempt failed, and no mail has been sent since`
     const failing = [outcomes?.mail_failing, stalled].filter(Boolean).join('; ')
     // Leases and all other processes of the store go by its clock.
     const of = storeTime === undefined ? 'that of most servers it asks' : 'the store’s'

@@ -148,13 +148,11 @@ export const afterRestore = onStore({
       audit: auditOf(context, { action: 'restore', details: 'after-restore' }),
     })
     const { replayed, restoredTo, coveredTo, repeats } = result
-    return {
-      json: { result },
-      text:
-        coveredTo === undefined
-          ? `${uncoveredText(restoredTo)}${sentText({ repeats })}`
-          : `${replayedText(replayed)}changes up to ${iso(coveredTo)} are covered; later ones are lost\n${sentText({ repeats })}`,
-    }
+    const covered =
+      coveredTo === undefined
+        ? uncoveredText(restoredTo)
+        : `${replayedText(replayed)}changes up to ${iso(coveredTo)} are covered; later ones are lost\n`
+    return { json: { result }, text: `${covered}${sentText({ repeats })}` }
   },
 })
 
