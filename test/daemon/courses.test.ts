@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { CourseDefinition } from '../../src/core/course/definition.ts'
 import type { Message } from '../../src/core/mail/mailer.ts'
+import type { Store } from '../../src/core/store/store.ts'
 import { handlersOf, openPlatform } from '../../src/daemon/platform.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { addressOf, openTestStore } from '../support/stores.ts'
@@ -28,13 +29,19 @@ const astronomy: CourseDefinition = {
   cadence: { kind: 'every', ms: 36 * 3_600_000 },
 }
 
-async function opened() {
+async function opened({
+  store,
+  courses = [...learning.courses, pottery, chess, astronomy],
+}: {
+  readonly store?: Store
+  readonly courses?: readonly CourseDefinition[]
+} = {}) {
   let now = Date.UTC(2026, 2, 28)
   const messages: Message[] = []
   const platform = openPlatform({
-    platform: { ...learning, courses: [...learning.courses, pottery, chess, astronomy] },
+    platform: { ...learning, courses },
     env: { NEXT_PUBLIC_SITE_URL: 'https://www.example.com' },
-    store: await openTestStore(await addressOf('sqlite')),
+    store: store ?? (await openTestStore(await addressOf('sqlite'))),
     mailer: testTransport(async (message) => {
       messages.push(message)
       return { kind: 'sent', id: message.key }
@@ -118,6 +125,31 @@ test.each([
   const { status, body } = await (await opened()).post({ email: 'ada@example.com', ...more })
   expect(status).toBe(400)
   expect(body.issues?.map((issue) => issue.path)).toEqual([path])
+})
+
+test('a course that was removed waits and says so, its readers can leave, and it goes on once it is back', async () => {
+  const store = await openTestStore(await addressOf('sqlite'))
+  const was = await opened({ store })
+  const people = ['ada@example.com', 'bob@example.com'].map((email) => ({ email, course: 'pottery' }))
+  for (const person of people) await was.platform.courses.enrol(person)
+  was.pass(9 * 3_600_000)
+  expect(await was.platform.dispatch()).toMatchObject({ sent: 2 })
+  const removed = await opened({ store, courses: learning.courses })
+  removed.pass(33 * 3_600_000)
+  expect(await removed.platform.dispatch()).toMatchObject({
+    sent: 0,
+    results: people.map(() => ({
+      reason: 'the platform has no course pottery: put it back, or cancel its enrolments',
+    })),
+  })
+  const link = /https:\/\/www\.example\.com(\/api\/email\/unsubscribe\S+)/.exec(
+    was.messages[0]?.text ?? '',
+  )?.[1]
+  await removed.web?.fetch(new Request(`http://localhost${link}`, { method: 'POST' }))
+  const back = await opened({ store })
+  back.pass(57 * 3_600_000)
+  expect(await back.platform.dispatch()).toMatchObject({ processed: 1, sent: 1 })
+  expect(back.messages[0]?.to).not.toEqual(was.messages[0]?.to)
 })
 
 test('an embedding program enrols once for each key, lists, and cancels', async () => {
