@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { readdir } from 'node:fs/promises'
+import { readdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { LEASE_MS } from '../../src/core/delivery/lease.ts'
@@ -214,6 +214,42 @@ test('the store of a platform of another name is refused: the answer is 503, hea
     reason: expect.stringContaining('belongs to a platform of another name'),
   })
   expect(errors[0]).toMatch(/"Kiln School", and this is "platformctl"/)
+})
+
+test('a store that cannot be opened is answered with 503, and used once it can be opened', async () => {
+  const file = path.join(await emptyFolder(), 'store.sqlite')
+  await writeFile(file, 'no database'.repeat(100))
+  const said: string[] = []
+  const platform = openPlatform({
+    env: { STORE_URL: `sqlite:${file}`, MAILER_FROM: 'Course <course@example.com>' },
+    mailer: testTransport(async ({ key }) => ({ kind: 'sent', id: key })),
+    log: {
+      ...silentLog,
+      error: (event, message) => void (event === 'store_not_opened' && said.push(message)),
+    },
+  })
+  onTestFinished(() => platform.close())
+  const subscribe = () => post(platform, '/api/email/subscribe', { email: 'ada@example.com' })
+  const refused = await subscribe()
+  expect(said[0]).toMatch(/store\.sqlite is not an SQLite file/)
+  expect([refused.status, await refused.json()]).toMatchObject([503, { code: 'store_unavailable' }])
+  const unsubscribed = await post(platform, '/api/email/unsubscribe?s=a.1&t=b', {})
+  expect([unsubscribed.status, unsubscribed.headers.get('Retry-After')]).toEqual([503, '1'])
+  await expect(platform.dispatch()).rejects.toMatchObject({ code: 'store_unavailable' })
+  const slots = { startUrl: 'https://www.example.com/' }
+  expect(await platform.mail.send('welcome', { to: 'ada@example.com', slots })).toMatchObject({
+    sent: false,
+    reason: expect.stringContaining('The store cannot be opened'),
+  })
+  await rm(file)
+  expect((await subscribe()).status).toBe(202)
+})
+
+test('a PostgreSQL that refuses connections is answered with 503', async () => {
+  const platform = openPlatform({ env: { STORE_URL: 'postgres://u:p@127.0.0.1:1/x' }, log: silentLog })
+  onTestFinished(() => platform.close())
+  const refused = await post(platform, '/api/email/subscribe', { email: 'ada@example.com' })
+  expect([refused.status, await refused.json()]).toMatchObject([503, { code: 'store_unavailable' }])
 })
 
 test.each([1.5, -1, Number.NaN])(

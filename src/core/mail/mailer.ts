@@ -105,7 +105,7 @@ export type SendOutcome =
 export const NOT_CONFIGURED = 'mail is not configured'
 /** Why a message could not be made; only our own errors say it, as any other may quote an address or a slot. */
 export const composeFault = (error: unknown): string =>
-  error instanceof Error && ['SlotError', 'TemplateError'].includes(error.name)
+  error instanceof Error && ['SlotError', 'TemplateError', 'PlatformError'].includes(error.name)
     ? error.message
     : 'the message could not be made'
 

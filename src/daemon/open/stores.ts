@@ -45,10 +45,9 @@ export function openStores(
     if (address === undefined) log.warn('store_in_memory', IN_MEMORY)
     const options = { poolSize, log, onLost, leaseClock }
     return openOwnedStore(address, name, options).catch((cause: unknown) => {
-      if (!(cause instanceof StoreOpenError && 'code' in cause && cause.code === 'OTHER_PLATFORM'))
-        throw cause
-      log.error('store_of_another_platform', cause.message)
-      throw new PlatformError('store_unavailable', 'The store belongs to another platform.', { cause })
+      if (!(cause instanceof StoreOpenError)) throw cause
+      log.error('store_not_opened', cause.message)
+      throw new PlatformError('store_unavailable', 'The store cannot be opened; the log says why.', { cause })
     })
   })
   /** JOB_STORE_URL where that is set, else the store. */
