@@ -8,8 +8,14 @@ import { type Clock, type Host, newId } from '../core/host.ts'
 import { adviceFor, CONDITIONS, type ConditionName } from '../core/incidents/advice.ts'
 import { type Cause, followRound, type RoundReport, type Streaks } from '../core/incidents/causes.ts'
 import { openChannels } from '../core/incidents/channels.ts'
-import type { Changes, IncidentStore, MessageKind, StoredIncident } from '../core/incidents/incident.ts'
-import { SEEN_AT_STARTS, UNATTENDED } from '../core/incidents/incident.ts'
+import {
+  type Changes,
+  type IncidentStore,
+  type MessageKind,
+  SEEN_AT_STARTS,
+  type StoredIncident,
+  UNATTENDED,
+} from '../core/incidents/incident.ts'
 import { type Channel, createAlertLanes } from '../core/incidents/lanes.ts'
 import { prerequisitesOf } from '../core/incidents/prerequisites.ts'
 import { alertText } from '../core/incidents/text.ts'

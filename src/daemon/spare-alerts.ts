@@ -1,7 +1,13 @@
 import { rmSync } from 'node:fs'
 import { writeWhole } from '../core/daemon-record.ts'
-import type { IncidentStore, MessageRecord, Silence, StoredIncident } from '../core/incidents/incident.ts'
-import { INCIDENTS_KEPT, UNATTENDED } from '../core/incidents/incident.ts'
+import {
+  INCIDENTS_KEPT,
+  type IncidentStore,
+  type MessageRecord,
+  type Silence,
+  type StoredIncident,
+  UNATTENDED,
+} from '../core/incidents/incident.ts'
 import { attempt } from '../core/is-record.ts'
 import { readWhole } from '../core/regular-file.ts'
 import { openStore } from '../core/store/open.ts'

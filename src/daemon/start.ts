@@ -11,8 +11,15 @@ import { announceEnvironment } from './announce.ts'
 import { openHistoryOf } from './history.ts'
 import { ListenError, type Listener, listen } from './listen.ts'
 import { openOwnedStore } from './open/stores.ts'
-import type { Closing, DaemonOptions } from './options.ts'
-import { closeAll, point, record, replicaOf, storeAddress } from './options.ts'
+import {
+  type Closing,
+  closeAll,
+  type DaemonOptions,
+  point,
+  record,
+  replicaOf,
+  storeAddress,
+} from './options.ts'
 import { openPlatform } from './platform.ts'
 import { tellRefusal } from './refusal.ts'
 import { createPing, startDispatching } from './schedule.ts'

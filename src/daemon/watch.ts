@@ -7,8 +7,12 @@ import { ok } from '../core/health/probe.ts'
 import { type Clock, type Host, systemClock, within } from '../core/host.ts'
 import { CONDITIONS } from '../core/incidents/advice.ts'
 import type { RoundReport } from '../core/incidents/causes.ts'
-import type { SelfObservations } from '../core/incidents/conditions.ts'
-import { conditionsReport, lateBefore, restartReason } from '../core/incidents/conditions.ts'
+import {
+  conditionsReport,
+  lateBefore,
+  restartReason,
+  type SelfObservations,
+} from '../core/incidents/conditions.ts'
 import type { Hearing } from '../core/incidents/incident.ts'
 import { reportError } from '../core/reporting/facade.ts'
 import { minute } from '../core/sentences.ts'

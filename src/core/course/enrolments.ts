@@ -7,8 +7,14 @@ import { audited, type CourseHost, erasureHashesOf, firstCourse, randomId, store
 import { type LinkParts, opensLesson, readUnsubscribeLink, suppressionHash, unicodeDomain } from './links.ts'
 import { type ExportedPerson, exported, type Newcomer } from './people.ts'
 import type { EnrolAnswer, Erased } from './store.ts'
-import type { Admitted, Begin, CourseRequest, Preferences, Subscription } from './subscription.ts'
-import { isUnderWay } from './subscription.ts'
+import {
+  type Admitted,
+  type Begin,
+  type CourseRequest,
+  isUnderWay,
+  type Preferences,
+  type Subscription,
+} from './subscription.ts'
 
 const ADMITTED_AT_ONCE = 200
 

@@ -1,7 +1,12 @@
 import type { HistoryEntry } from '../course/history.ts'
 import type { Change, CourseStore, EnrolAnswer } from '../course/store.ts'
-import type { Admitted, Arrival, Start, SubscriptionRecord } from '../course/subscription.ts'
-import { nextDay } from '../course/subscription.ts'
+import {
+  type Admitted,
+  type Arrival,
+  nextDay,
+  type Start,
+  type SubscriptionRecord,
+} from '../course/subscription.ts'
 import { resolve, revise } from '../course/transitions/claim.ts'
 import * as joining from '../course/transitions/enrol.ts'
 import { endedByBounce, undoUnsubscribe, unsubscribe } from '../course/transitions/leave.ts'

@@ -5,8 +5,13 @@ import type { Clock, Random } from '../../host.ts'
 import type { BounceAddresses } from './bounce-address.ts'
 import { bounceKind, enhancedCode, instantOf, type SuppressionCause } from './event.ts'
 import type { SendingStore } from './sending.ts'
-import type { ErasureHashes, FeedbackStore, SuppressedAddress } from './store.ts'
-import { releaseChange, suppressionChange } from './store.ts'
+import {
+  type ErasureHashes,
+  type FeedbackStore,
+  releaseChange,
+  type SuppressedAddress,
+  suppressionChange,
+} from './store.ts'
 
 /** The suppression list of a store, with the keys under which the store knows addresses. */
 export interface SuppressionList {

@@ -10,8 +10,18 @@ import { checkRows, type StoreMaintenance, upkeep, VERIFIED_AT, verifyResult } f
 import { POSTGRES_STEPS, TABLES } from '../migrations.ts'
 import { replay, takeTold, toldBy } from '../replay.ts'
 import { assertReadable, metaIn, readSchema, type StoreSchema, schemaVersion } from '../schema.ts'
-import type { Sql, Steps } from '../sql.ts'
-import { addAudit, all, first, getMeta, OWNER, rowReader, scalar, setMeta } from '../sql.ts'
+import {
+  addAudit,
+  all,
+  first,
+  getMeta,
+  OWNER,
+  rowReader,
+  type Sql,
+  type Steps,
+  scalar,
+  setMeta,
+} from '../sql.ts'
 import { createPool, type Pool, type Queryable, STATEMENT_MS, transaction, withPool } from './connection.ts'
 import { explained, PLACE, READ_ONLY } from './faults.ts'
 import { assertThere, migrate, performer, plainSql, SIZE } from './sql.ts'
