@@ -166,7 +166,7 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
     const failure = options.mailFailure?.()
     for (const [name, build] of neighbours) if (!services.includes(name)) builds.set(name, build)
     const isFailing = (name: string) => reports.some(({ probes }) => probes[name]?.state === 'failing')
-    const [lessonsDueSince, holds, told, disk, outcomes, storeTime, lastMail, stalledAt] = await Promise.all([
+    const [lessonsDueSince, holds, told, disk, outcomes, storeTime, lastMail] = await Promise.all([
       // A read error is not reported here: the store and the disk have their own probes.
       sendsMail ? dueSince(store.course, now).catch(() => undefined) : NONE_DUE,
       store.persistent ? store.sending.holds().catch(() => undefined) : [],
@@ -175,17 +175,17 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
       judge?.((name) => CONDITIONS[name].dependsOn?.some(isFailing) ?? false),
       options.storeTime?.().catch(() => undefined),
       known.mailRefused && store.persistent ? store.sending.lastMail().catch(() => undefined) : undefined,
-      sendsMail
-        ? store.sending.stalledSince({ now, before: lateBefore(now) }).catch(() => undefined)
-        : undefined,
     ])
-    // A pause lets them wait, and is an alert of its own.
-    const isHeld = holds?.some(({ stream }) => stream !== 'course')
-    const stalled =
-      stalledAt !== undefined &&
-      !isHeld &&
-      `a message has waited since ${minute(stalledAt)}; every attempt failed, and no mail has been sent since`
-    const failing = [outcomes?.mail_failing, stalled].filter(Boolean).join('; ')
+    // A pause lets messages wait, and is an alert of its own. Where many fail, the counts say it, and no queue is read.
+    const isTold = outcomes?.mail_failing !== undefined || holds?.some(({ stream }) => stream !== 'course')
+    const stalledAt =
+      sendsMail && !isTold
+        ? await store.sending.stalledSince({ now, before: lateBefore(now) }).catch(() => undefined)
+        : undefined
+    const failing =
+      stalledAt === undefined
+        ? outcomes?.mail_failing
+        : `a message has waited since ${minute(stalledAt)}; every attempt failed, and no mail has been sent since`
     // Leases and all other processes of the store go by its clock.
     const of = storeTime === undefined ? 'that of most servers it asks' : 'the store’s'
     const aheadMs = storeTime === undefined ? options.clockAheadMs?.() : clock.now() - storeTime
