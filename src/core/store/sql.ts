@@ -178,8 +178,10 @@ export function* addressKeys(): Steps<readonly string[]> {
 /** A real write, read back; `more` bytes make the row grow, for which a full disk has no room. */
 export function* ping(more = 0): Steps<void> {
   const mark = `${performance.now()}${' '.repeat(more)}`
-  yield* setMeta('ping', mark)
-  if ((yield* getMeta('ping')) !== mark) throw new TypeError('what was written could not be read back')
+  const written = yield* scalar(`${TEXTS.set} RETURNING value`, { name: 'ping', value: mark })
+  // Another process may have written its own meanwhile.
+  const isThere = (yield* getMeta('ping')) !== undefined
+  if (written !== mark || !isThere) throw new TypeError('what was written could not be read back')
 }
 
 /** The names in `meta` of the configurations that replicas run with, and of the platform that has claimed a store. */

@@ -280,6 +280,12 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     await ping()
     expect(await getOrCreate('key', () => 'three')).toBe('one')
   })
+
+  test('processes that check their store at the same moment find it well', async () => {
+    const address = await addressOf(kind)
+    const stores = await Promise.all(Array.from({ length: 6 }, () => openTestStore(address)))
+    for (let round = 0; round < 20; round += 1) await Promise.all(stores.map((store) => store.ping()))
+  })
 })
 
 test('a history keeps its hours, days and incidents as long as they are shown, and 200 incidents of a probe', async () => {
