@@ -12,6 +12,8 @@ export const WARNINGS: Readonly<Record<string, string>> = {
     'DEPLOY_ENVIRONMENT is production, and this key belongs to the provider’s test mode: it has no real effect.',
   'live-key-outside-production':
     'This key belongs to the provider’s live mode, and DEPLOY_ENVIRONMENT is not production: a test would move real money.',
+  'almost-production':
+    'Only the value production turns on what is checked for production; Production, prod, prd and live do not.',
   'public-secret':
     'Variables named NEXT_PUBLIC_… are sent to every browser, and this one holds a secret key. Revoke the key at the provider.',
   'weak-secret':
@@ -45,7 +47,7 @@ export const WARNINGS: Readonly<Record<string, string>> = {
   'package-missing':
     'A configured feature needs an optional package that is not installed here. The feature is off until you install it.',
   'names-not-read':
-    'The files hold names that no group of this platform has. Other programs may read them; the notice counts them so that you can spot a misspelled one.',
+    'The files hold names that no group of this platform has. Other programs may read them, or one is misspelled.',
   'no-definition':
     'No platform definition was found in the working directory, beside an env file, or where the data folder’s daemon had it, and the files hold names that the default platform does not know. Your definition may be elsewhere: name it with --config. Or a daemon runs on this machine with files that another user could change.',
   'secret-set-twice':
@@ -68,7 +70,7 @@ export const WARNINGS: Readonly<Record<string, string>> = {
     'An env file of the service, or the file of a secret, was changed after it started. Restart it if the change is wanted.',
   'configuration-same': 'A restart with these files would change nothing.',
   'configuration-unreached': 'The service did not show its configuration; the finding says why.',
-  'group-absent': 'A group of variables is not set at all. That is allowed; the notice says what it means.',
+  'group-absent': 'A group of variables is not set at all, which is allowed.',
 }
 
 /** The findings of `preflight --deep`: the meaning of each id, and the fix that all its findings name. */

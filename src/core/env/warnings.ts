@@ -27,6 +27,9 @@ const PLACEHOLDER = new RegExp(
 /** Shorter than this, a secret can be guessed by trying. 16 base64 characters hold 96 bits. */
 const SHORTEST_SECRET = 16
 
+/** What people write for production: nothing that is asked of production is asked here. */
+const ALMOST_PRODUCTION = /^(?:prod|production|prd|live)$/i
+
 /** A provider's key that is shorter than this was cut off. */
 const SHORTEST_KEY = 8
 
@@ -77,6 +80,12 @@ function* warningsAbout(
       'Revoke that key at the provider and set the publishable one here.',
     )
   if (isMalformed) return
+  if (name === 'DEPLOY_ENVIRONMENT' && !production && ALMOST_PRODUCTION.test(value))
+    yield warning(
+      'almost-production',
+      'is not production, and nothing is checked as for production',
+      'Set DEPLOY_ENVIRONMENT=production.',
+    )
   if (prefixes && !isPublic) {
     const [live, test] = [prefixes.live, prefixes.test].map((all) => all.some((one) => value.startsWith(one)))
     const all = [...new Set([...prefixes.live, ...prefixes.test])].join(' or ')

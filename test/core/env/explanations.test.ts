@@ -65,6 +65,7 @@ const GIVES: Readonly<Record<string, string>> = {
   'wrong-prefix': 'PAYMENTS_SECRET_KEY=pk_live_abc',
   'test-key-in-production': `PAYMENTS_SECRET_KEY=sk_test_abc\nDEPLOY_ENVIRONMENT=production`,
   'live-key-outside-production': 'PAYMENTS_SECRET_KEY=sk_live_abc',
+  'almost-production': 'DEPLOY_ENVIRONMENT=prod',
   'public-secret': 'NEXT_PUBLIC_PAYMENTS_PUBLISHABLE_KEY=sk_live_abc',
   'weak-secret': 'HEALTH_DEEP_TOKEN=short',
   'unknown-name': 'MAILER_FORM=a@example.com',

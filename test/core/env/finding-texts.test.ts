@@ -78,6 +78,7 @@ test.each<[id: string, env: Record<string, string>, fix: RegExp]>([
     { PAYMENTS_SECRET_KEY: 'sk_live_abcdef', DEPLOY_ENVIRONMENT: 'staging' },
     /^Set the test key/,
   ],
+  ['almost-production', { DEPLOY_ENVIRONMENT: 'Production' }, /^Set DEPLOY_ENVIRONMENT=production\.$/],
   [
     'public-secret',
     { NEXT_PUBLIC_PAYMENTS_PUBLISHABLE_KEY: 'sk_live_abcdef' },

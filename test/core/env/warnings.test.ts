@@ -125,6 +125,19 @@ test.each([
   expect(warned({ DEPLOY_ENVIRONMENT: value })).toEqual(is ? ['placeholder-value DEPLOY_ENVIRONMENT'] : [])
 })
 
+test.each([
+  ['production', false],
+  ['Production', true],
+  ['PRODUCTION', true],
+  ['prod', true],
+  ['live', true],
+  ['staging', false],
+  ['preprod', false],
+  ['production-eu', false],
+] as const)('DEPLOY_ENVIRONMENT=%s looks like production and is not: %s', (value, is) => {
+  expect(warned({ DEPLOY_ENVIRONMENT: value })).toEqual(is ? ['almost-production DEPLOY_ENVIRONMENT'] : [])
+})
+
 test('an unescaped # in a password is malformed: the text before it would be the host', () => {
   for (const [name, value] of [
     ['STORE_URL', 'postgres://user:p#ss@db.example/name'],
