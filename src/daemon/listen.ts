@@ -81,7 +81,12 @@ export async function listen(host: string, port: number) {
         }
       },
       // Only what the adapter itself refuses (a host or a target that is no URL) comes here: the handler never rejects.
-      { errorHandler: () => rawResponse('bad_request'), overrideGlobalObjects: true },
+      {
+        errorHandler: () => rawResponse('bad_request'),
+        // The check of a load balancer by HTTP/1.0 names no host.
+        hostname: 'localhost',
+        overrideGlobalObjects: true,
+      },
     )
   })
   const settle = (outgoing: ServerResponse) => {

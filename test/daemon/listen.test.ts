@@ -102,6 +102,12 @@ test('an expectation that nobody knows is no reason to refuse a request', async 
   expect(text).toMatch(/^HTTP\/1\.1 200 [\s\S]*here/)
 })
 
+test('a load balancer that checks by HTTP/1.0 need not name a host', async () => {
+  const listener = await listening((request) => new Response(new URL(request.url).pathname))
+  const text = await say(listener, 'GET /api/health HTTP/1.0\r\n\r\n').end
+  expect(text).toMatch(/^HTTP\/1\.1 200 [\s\S]*\/api\/health/)
+})
+
 test('a connection may ask 32 things at once, and is ended with the thirty-third', async () => {
   const held: (() => void)[] = []
   const listener = await listening(async () => {

@@ -71,6 +71,7 @@ test.each([
   ['a host that is none', 'GET /api/health HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n', false],
   ['no host', 'GET /api/health HTTP/1.1\r\nConnection: close\r\n\r\n', false],
   ['HTTP/1.0', 'GET /api/health HTTP/1.0\r\nHost: a\r\n\r\n', false],
+  ['HTTP/1.0 without a host', 'GET /api/health HTTP/1.0\r\n\r\n', false],
   ['an unknown field', get(['X-Custom: 1']), false],
 ])('%s gets the same answer on the short way and on the long one', async (_, request, isPoll) => {
   const { short, long, taken } = await both()
