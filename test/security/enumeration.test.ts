@@ -64,7 +64,7 @@ test('subscribing writes durably for every address, the erased included, and kee
   const it = await open()
   const addresses = await known(it)
   const hashes: string[] = []
-  const isSuppressed = it.store.course.isSuppressed
+  const { requestConfirmation } = it.store.course
   const size = () => statSync(`${it.file}-wal`).size
   for (const address of [...addresses, 'new@example.com']) {
     const before = size()
@@ -72,9 +72,9 @@ test('subscribing writes durably for every address, the erased included, and kee
     expect(size(), address).toBeGreaterThan(before)
   }
   // Erased: recognised by a keyed hash, which is learnt here from what the platform asks its store.
-  it.store.course.isSuppressed = async (hash) => {
-    hashes.push(hash)
-    return isSuppressed(hash)
+  it.store.course.requestConfirmation = (asked) => {
+    hashes.push(...(asked.erasureHashes ?? []))
+    return requestConfirmation(asked)
   }
   await it.subscribe('erased@example.com')
   const now = Date.now()

@@ -67,6 +67,14 @@ export async function addressOf(kind: StoreKind): Promise<Parameters<typeof open
   return { kind, url: secret(wayTo(await (await postgresServer()).createDatabase(await migratedDatabase()))) }
 }
 
+/** Whether an erasure has left this hash: then nobody whose address has it is enrolled. */
+export async function isErased({ course }: Pick<Store, 'course'>, hash: string): Promise<boolean> {
+  const identity = 'nobody@example.com'
+  const nobody = { id: 'nobody', identity, mailboxKey: identity, address: identity, course: 'none', now: 0 }
+  const answer = await course.enrol({ ...nobody, erasureHashes: [hash], begin: () => undefined })
+  return !answer.enrolled && answer.reason === 'erased'
+}
+
 /** An open store that is closed with the test. */
 export async function openTestStore(
   address: Parameters<typeof openStore>[0],

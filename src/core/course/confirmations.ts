@@ -107,7 +107,7 @@ export function createConfirmations(
   async function request(
     asked: Omit<
       Parameters<CourseStore['requestConfirmation']>[0],
-      'now' | 'mailboxKey' | 'mostADay' | 'tokenHash' | 'message'
+      'now' | 'mailboxKey' | 'erasureHashes' | 'mostADay' | 'tokenHash' | 'message'
     >,
     /** The identity as it was asked for. */
     identity: string,
@@ -124,6 +124,7 @@ export function createConfirmations(
         expiresAt: now + CONFIRMATION_LIFE_MS,
       },
       mailboxKey: mailboxKey(identity),
+      erasureHashes: erasureHashesOf(host, identity),
       mostADay,
       now,
     })
@@ -137,10 +138,8 @@ export function createConfirmations(
     async subscribe(asked: CourseRequest): Promise<SubscribeResult> {
       const { spelling: address, identity, course = first, timeZone, language } = asked
       const since = timer.monotonic()
-      const hashes = erasureHashesOf(host, identity)
-      const erased = (await Promise.all(hashes.map((hash) => store.isSuppressed(hash)))).includes(true)
       const who = { id: randomId(host), identity: await storedForm(host, identity), address }
-      const wanted = { ...who, course, timeZone, language, erased, withoutMail: !mailer.configured }
+      const wanted = { ...who, course, timeZone, language, withoutMail: !mailer.configured }
       const { message, reason } = await request(wanted, identity)
       if (reason !== undefined) return { status: 'pending', sent: false, reason }
       // After the answer: its body and its time must not tell whether there was anything to send.
@@ -162,7 +161,7 @@ export function createConfirmations(
       if (!mailer.configured) return { kind: 'not_sent', reason: NOT_CONFIGURED }
       const since = timer.monotonic()
       const { id, address, course } = found
-      const { message, suppressed, reason } = await request({ identity, address, course, id }, identity)
+      const { message, suppressed, reason } = await request({ identity, address, course, id }, asked)
       if (message === undefined)
         return { kind: 'not_sent', reason: reason ?? (suppressed ? SUPPRESSED : CAPPED) }
       const delivery = engine.deliver(message, since)

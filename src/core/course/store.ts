@@ -101,8 +101,6 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement>, Keep
         readonly mailboxKey?: string
         /** Confirmations that the whole platform may mail in 24 hours. */
         readonly mostADay?: number
-        /** The address was erased: nothing about it is kept. */
-        readonly erased?: boolean
         /** No mail is configured: the subscription is kept, and nothing is mailed or counted. */
         readonly withoutMail?: boolean
         /** The mail that brings the token. */
@@ -221,7 +219,6 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement>, Keep
   remember(subscription: string, entry: HistoryEntry): Promise<void>
   /** The newest entries of a subscription, oldest first. */
   history(subscription: string): Promise<readonly PastEntry[]>
-  isSuppressed(suppressionHash: string): Promise<boolean>
   /** Puts a parked or unknown lesson back in line, or marks it sent. */
   resolve(input: Change & Resolution): Promise<boolean>
 }

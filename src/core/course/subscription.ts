@@ -172,7 +172,7 @@ export interface Joining extends Preferences {
   readonly mailboxKey: string
   readonly address: string
   readonly course: string
-  /** The hashes that an erasure of the address leaves: a person who was erased is neither enrolled nor imported. */
+  /** The hashes that an erasure of the address leaves: nobody who was erased is enrolled, imported or asked to confirm. */
   readonly erasureHashes?: readonly string[]
 }
 

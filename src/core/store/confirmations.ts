@@ -2,6 +2,7 @@ import { TOKEN_LIFE_MS } from '../course/due.ts'
 import type { CourseStore } from '../course/store.ts'
 import type { Preferences } from '../course/subscription.ts'
 import * as joining from '../course/transitions/enrol.ts'
+import { keptOf } from './erasure.ts'
 import { mailboxes } from './mailboxes.ts'
 import { messageSteps as queue } from './messages.ts'
 import { keepPlan } from './plans.ts'
@@ -53,8 +54,9 @@ export function confirmations(sql: Sql) {
     requestConfirmation: (asked) =>
       write(function* () {
         const { identity, mailboxKey = identity, course, id, tokenHash, now, message } = asked
-        const { mostADay = Number.MAX_SAFE_INTEGER, erased = false, withoutMail = false } = asked
+        const { mostADay = Number.MAX_SAFE_INTEGER, erasureHashes = [], withoutMail = false } = asked
         const suppressed = (yield* mailboxes.suppressedOf([identity])).has(identity)
+        const erased = (yield* keptOf(erasureHashes)).size > 0
         // One at a time for a mailbox: two spellings at once would each find room for one more.
         yield* lock(SPACE.mailbox, mailboxKey)
         const created = joining.newSubscription(asked)

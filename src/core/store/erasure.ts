@@ -1,6 +1,6 @@
 import type { CourseStore } from '../course/store.ts'
 import { mailboxes } from './mailboxes.ts'
-import { addAudit, all, first, journal, lock, run, SPACE, type Sql, type Steps } from './sql.ts'
+import { addAudit, all, journal, lock, run, SPACE, type Sql, type Steps } from './sql.ts'
 
 /** Tables beside the course with rows about a person. */
 const RELATED = ['organisation_invite', 'login_request', 'message'] as const
@@ -15,7 +15,6 @@ export const byTable = <T extends string>(tables: readonly T[], text: (table: T)
 export const TEXTS = {
   suppress: 'INSERT INTO suppression (hash, created_at) VALUES (@hash, @now) ON CONFLICT DO NOTHING',
   kept: 'SELECT hash FROM suppression WHERE hash IN (SELECT value FROM {each @hashes})',
-  isSuppressed: 'SELECT 1 FROM suppression WHERE hash = @hash',
   subscriptions: `DELETE FROM subscription WHERE identity = @identity OR person = @identity RETURNING id, address`,
   sentMail: `DELETE FROM sent_mail WHERE recipient IN (SELECT value FROM {each @recipients})`,
   related: byTable(RELATED, relatedText),
@@ -31,7 +30,7 @@ type Held = { readonly id: string; readonly address: string }
 
 const idsOf = (rows: readonly Held[]) => rows.map(({ id }) => id)
 
-export function erasure({ one, write, scrub }: Sql) {
+export function erasure({ write, scrub }: Sql) {
   function* related(table: (typeof RELATED)[number], spellings: readonly string[]): Steps<readonly Held[]> {
     const found = yield* all<Held>(TEXTS.related[table], { spellings })
     const theirs = found.filter(({ address }) => spellings.includes(address.toLowerCase()))
@@ -67,6 +66,5 @@ export function erasure({ one, write, scrub }: Sql) {
         bytesGone: (await scrub(texts)) && forgotten,
       }
     },
-    isSuppressed: async (hash) => (await one(first(TEXTS.isSuppressed, { hash }))) !== undefined,
   } satisfies Partial<CourseStore>
 }

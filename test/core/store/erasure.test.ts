@@ -7,6 +7,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { openMaintenance, openStore, restoreStore } from '../../../src/core/store/open.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { begin } from '../../support/learning.ts'
+import { isErased } from '../../support/stores.ts'
 
 const NOW = Date.UTC(2026, 10, 21)
 
@@ -134,7 +135,7 @@ test('a restore does again what happened after the backup: unsubscribes, undone 
     undefined,
     'confirmed',
   ])
-  expect(await again.course.isSuppressed('suppressed-joan')).toBe(true)
+  expect(await isErased(again, 'suppressed-joan')).toBe(true)
   for (const id of ['id-joan', 'id-joan-2']) expect(await again.course.findById(id)).toBeUndefined()
 })
 

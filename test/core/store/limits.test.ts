@@ -49,7 +49,9 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(await course.checkToken({ tokenHash: again.tokenHash, now: NOW + HOUR_MS })).toBe('invalid')
     expect(await course.checkToken({ tokenHash: `ada.${NOW}`, now: NOW + HOUR_MS })).toBe('use')
     expect(await course.findById('other')).toBeUndefined()
-    const erased = asked('bob', NOW, { erased: true })
+    const bob = { identity: 'bob@example.com', spellings: [], recipients: [], now: NOW }
+    await course.erase({ ...bob, suppressionHash: 'erased-bob' })
+    const erased = asked('bob', NOW, { erasureHashes: ['unlike', 'erased-bob'] })
     expect(await course.requestConfirmation(erased)).toEqual({ mail: false, exhausted: false })
     expect(await course.findById('bob')).toBeUndefined()
     expect(await course.checkToken({ tokenHash: erased.tokenHash, now: NOW })).toBe('invalid')

@@ -9,6 +9,7 @@ import { createPool } from '../../../src/core/store/postgres/connection.ts'
 import { migrate, postgresSql } from '../../../src/core/store/postgres/sql.ts'
 import type { Store } from '../../../src/core/store/store.ts'
 import { besides, waiting } from '../../support/beside.ts'
+import { courseWith } from '../../support/course.ts'
 import { begin } from '../../support/learning.ts'
 import { addressOf, openTestStore } from '../../support/stores.ts'
 
@@ -149,4 +150,21 @@ test('keeps nothing of an address about which feedback comes while it is erased'
     await Promise.all([store.course.erase(person), store.feedback.apply([change], 6)])
     expect(await store.feedback.find(identity)).toBeUndefined()
   }
+})
+
+test('nobody is asked to confirm who subscribes while their address is erased', async () => {
+  const { course, store, messages, address } = await courseWith(0, { kind: 'postgres' })
+  if (address?.kind !== 'postgres') throw new TypeError('this is its address')
+  const [holder, tester] = [await besides(address.url.reveal()), await besides(address.url.reveal())]
+  await holder.query('BEGIN; LOCK TABLE suppression IN SHARE MODE')
+  const erasing = course.erase('ada@example.com')
+  await waiting(tester)
+  const subscribing = course.subscribe({ spelling: 'Ada@example.com', identity: 'ada@example.com' })
+  const BLOCKED = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
+  await expect.poll(async () => (await tester.query(BLOCKED)).rows.length).toBe(2)
+  await holder.query('ROLLBACK')
+  await erasing
+  expect(await subscribing).toEqual({ status: 'pending', sent: true })
+  await course.close()
+  expect([messages, await store.course.findPerson('ada@example.com')]).toEqual([[], []])
 })

@@ -8,7 +8,7 @@ import { suppressionChange } from '../../../src/core/mail/feedback/store.ts'
 import { DAYS_KEPT, HOURS_KEPT, INCIDENTS_KEPT_PER_PROBE } from '../../../src/core/status/history.ts'
 import { openHistory } from '../../../src/core/store/open.ts'
 import { change, closeIncident, openIncident } from '../../support/incidents.ts'
-import { addressOf, openTestStore } from '../../support/stores.ts'
+import { addressOf, isErased, openTestStore } from '../../support/stores.ts'
 
 const NOW = 20_000 * DAY_MS
 
@@ -242,7 +242,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(await feedback.wasSent({ identity: odd, recipients: [odd], messageId: odd })).toBe(false)
     const erased = { identity: odd, spellings: [odd], recipients: [odd], suppressionHash: odd, now: NOW }
     expect(await course.erase(erased)).toMatchObject({ existed: false })
-    expect(await course.isSuppressed(odd)).toBe(true)
+    expect(await isErased({ course }, odd)).toBe(true)
     expect(await course.findPerson(odd)).toEqual([])
   })
 

@@ -13,7 +13,7 @@ import { testContext } from '../../support/context.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { incidentWith, openIncident } from '../../support/incidents.ts'
 import { begin } from '../../support/learning.ts'
-import { addressOf, postgresServer } from '../../support/stores.ts'
+import { addressOf, isErased, postgresServer } from '../../support/stores.ts'
 
 const NOW = Date.UTC(2026, 10, 21)
 const KEY = 'the key under which this store knows addresses'
@@ -96,7 +96,7 @@ async function dumped() {
       ),
     )
     const claims = await again.course.claimDue({ now: NOW + 9, limit: 99, retries: 9, leaseMs: 1, call: 'd' })
-    const left = await again.course.isSuppressed(suppressionHash(KEY, 'joan@example.com'))
+    const left = await isErased(again, suppressionHash(KEY, 'joan@example.com'))
     const held = await again.sending.holds()
     const audit = (await again.audit.list(10)).map(({ action }) => action)
     await again.close()
