@@ -1,6 +1,9 @@
+import { once } from 'node:events'
 import { closeSync, existsSync, openSync, statSync, writeSync } from 'node:fs'
 import { copyFile, readdir, stat, symlink } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import path from 'node:path'
+import { Worker } from 'node:worker_threads'
 import Database from 'better-sqlite3'
 import { execa } from 'execa'
 import { expect, onTestFinished, test, vi } from 'vitest'
@@ -165,6 +168,22 @@ test('answers 503 while another process holds a lock, and recovers when it is re
   await expect(store.course.claimDue(DUE)).rejects.toMatchObject({ code: 'store_unavailable', status: 503 })
   beside.exec('ROLLBACK')
   expect(await store.course.claimDue(DUE)).toHaveLength(1)
+})
+
+test('waits for another process that makes the same file', async () => {
+  const file = path.join(await emptyFolder(), 'store.sqlite')
+  const makes = `const { workerData: [module, file], parentPort } = require('node:worker_threads')
+    const database = new (require(module))(file)
+    database.exec('BEGIN IMMEDIATE')
+    parentPort.postMessage('begun')
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50)
+    database.exec('COMMIT')
+    database.close()`
+  const module = createRequire(import.meta.url).resolve('better-sqlite3')
+  const other = new Worker(makes, { eval: true, workerData: [module, file] })
+  await once(other, 'message')
+  await (await openTestStore({ kind: 'sqlite', file })).ping()
+  await once(other, 'exit')
 })
 
 test('refuses a schema of a newer version, and leaves it unchanged', async () => {

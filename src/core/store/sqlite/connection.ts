@@ -49,7 +49,9 @@ export function connect({ file, synchronous = 'FULL', busyMs = BUSY_MS, alone }:
         throw cannotOpen`SQLite ${found} can corrupt its file; platformctl needs ${OLDEST_SQLITE} or newer.`
       // Before the first pragma that writes: not a byte of a foreign file is changed.
       const fresh = !isMarked(database, file)
-      database.pragma('journal_mode = WAL')
+      // While another process makes the file, SQLite refuses this at once, but waits for a transaction.
+      if (faultOf(() => database?.pragma('journal_mode = WAL'), /^SQLITE_BUSY/))
+        database.exec('BEGIN IMMEDIATE; COMMIT; PRAGMA journal_mode = WAL')
       if (fresh) database.pragma(`application_id = ${APPLICATION_ID}`)
       database.pragma(`synchronous = ${synchronous}`)
       database.pragma('foreign_keys = ON')
@@ -139,9 +141,11 @@ export const schemaVersion = (database: SqliteDatabase): number =>
 
 /** An empty file is ours to mark; any other has our mark in its header, or is refused. */
 function isMarked(database: SqliteDatabase, file: string): boolean {
-  if (database.pragma('application_id', { simple: true }) === APPLICATION_ID) return true
   const tables = database.prepare('SELECT count(*) FROM sqlite_schema').pluck().get()
-  if (tables !== 0 || schemaVersion(database) !== 0)
+  const version = schemaVersion(database)
+  // Last: another process that makes the file marks it before anything else.
+  if (database.pragma('application_id', { simple: true }) === APPLICATION_ID) return true
+  if (tables !== 0 || version !== 0)
     throw cannotOpen`${file} is a database of another program and was left as it is: name another file, or move this one away.`
   return false
 }
