@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { ErrorCode } from '../core/errors.ts'
@@ -19,7 +19,7 @@ const LIMITS = {
   maxHeaderSize: 16 * 1024,
   // Explicit, though it is the default: the strict parser keeps a second request from hiding inside the first.
   insecureHTTPParser: false,
-  // The adapter refuses a request without Host, with the standard error body; Node would send an empty one.
+  // Refused below with the standard error body; Node would send an empty one.
   requireHostHeader: false,
 } as const
 /** A client that pipelines requests and reads no answers fills this process's memory: answers are larger than requests. */
@@ -109,7 +109,7 @@ export async function listen(host: string, port: number) {
       connection.open -= 1
     })
     if (connection.open > MOST_AT_ONCE_A_CONNECTION) incoming.socket.destroy()
-    else if (hasTwoHosts(incoming)) {
+    else if (hasWrongHost(incoming)) {
       const { status, headers, body } = rawErrorResponse('bad_request')
       outgoing.writeHead(status, { ...headers, Connection: 'close' }).end(body)
     } else void answer(incoming, outgoing)
@@ -162,14 +162,17 @@ export async function listen(host: string, port: number) {
   }
 }
 
-/** Whether a request has two Host headers: Node silently keeps the first, but a proxy may have used the second (RFC 9112 §3.2). */
-function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
+/**
+ * Whether a request has two Host headers, or none by HTTP/1.1 (RFC 9112 §3.2). Of two, Node silently keeps the first, but a
+ * proxy may have used the second.
+ */
+function hasWrongHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   let hosts = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]
     if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1
   }
-  return hosts > 1
+  return httpVersion === '1.0' ? hosts > 1 : hosts !== 1
 }
 
 /**
@@ -217,7 +220,7 @@ function refuse(socket: Duplex, code: ErrorCode): void {
     Connection: 'close',
   })
   socket.end(
-    `HTTP/1.1 ${status} ${code}\r\n${fields.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${fields.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`,
     // Disconnect the client, which may still be sending.
     () => socket.destroy(),
   )

@@ -1,5 +1,5 @@
 import { tracingChannel } from 'node:diagnostics_channel'
-import { Server as HttpServer } from 'node:http'
+import { Server as HttpServer, STATUS_CODES } from 'node:http'
 import { connect, Server } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Poll } from '../../src/daemon/http/poll.ts'
@@ -43,6 +43,7 @@ const statuses = (text: string) =>
 function expectRefusal(text: string, status: number, code: string): void {
   expect(statuses(text)).toEqual([status])
   const [head = '', rest = ''] = text.split('\r\n\r\n')
+  expect(head.split('\r\n')[0]).toBe(`HTTP/1.1 ${status} ${STATUS_CODES[status]}`)
   const body = /\{.*\}/.exec(rest)?.[0] ?? ''
   expect(JSON.parse(body)).toMatchObject({ code, status })
   const fields = new Map(
@@ -74,6 +75,7 @@ test.each([
   ],
   ['no HTTP at all', '\x16\x03\x01\x02\x00', 400, 'bad_request'],
   ['a tunnel', 'CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example\r\n\r\n', 400, 'bad_request'],
+  ['no host', 'GET / HTTP/1.1\r\n\r\n', 400, 'bad_request'],
   ['two hosts', 'GET / HTTP/1.1\r\nHost: x\r\nhOST: y\r\n\r\n', 400, 'bad_request'],
 ])('%s is refused with a whole answer, and the connection ends', async (_, bytes, status, code) => {
   // A handler that waits for a body which never comes whole.

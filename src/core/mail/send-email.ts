@@ -94,6 +94,7 @@ export function createSendEmail(
     if (!parsed.ok) return notSent(parsed.reason)
     if (language !== undefined && typeof language !== 'string')
       return notSent('the language is a tag, such as de')
+    if (date !== undefined && Number.isNaN(+date)) return notSent('the date is not a valid Date')
     const parts = readMailParts(input)
     if (typeof parts === 'string') return notSent(parts)
     const now = clock.now()

@@ -151,25 +151,10 @@ test.each([
   ['a line end in a slot', { ...INPUT, slots: { ...INPUT.slots, exam: 'a\r\nBcc: eve@example.com' } }],
   ['half a character in a slot', { ...INPUT, slots: { ...INPUT.slots, exam: '\ud800' } }],
   ['a language that is no text', wrong({ ...INPUT, language: {} })],
+  ['a date that is none', wrong({ ...INPUT, date: new Date(Number.NaN) })],
   ['a subject that cannot be text', wrong({ ...INPUT, about: Symbol('about') })],
 ])('%s is refused with a reason', async (_, input) => {
   expect(await takes(input)).toEqual({ sent: false, reason: expect.stringMatching(/^[a-zA-Z ]+[^:]*$/) })
-})
-
-test('an invalid date is a reason too, where the date is written', async () => {
-  const { port } = await rudeSmtp()
-  const mailer = openMailer({
-    compiled: compiledMails,
-    mail: {
-      key: secret('key'),
-      route: { kind: 'smtp', url: secret(`smtp://127.0.0.1:${port}`) },
-      from: { name: undefined, address: 'course@example.com' },
-      replyTo: undefined,
-    },
-  })
-  onTestFinished(() => mailer.close())
-  const result = await createSendEmail(mailer, systemClock, MAILS)({ ...INPUT, date: new Date(Number.NaN) })
-  expect(result.sent).toBe(false)
 })
 
 test.each([
