@@ -92,6 +92,7 @@ async function world(kind: 'memory' | 'sqlite' | 'postgres') {
     },
   }
 }
+const SENT = { sent: true, id: 'provider-1' }
 const DOWN: Outcome = { kind: 'transient', scope: 'message', reason: 'busy' }
 
 describe.each(['sqlite', 'postgres'] as const)('durable mail on %s', (kind) => {
@@ -315,6 +316,29 @@ describe.each(['sqlite', 'postgres'] as const)('durable mail on %s', (kind) => {
     const open = () => it.open({}, async () => ({ ...compiled, [MAIL.template]: edited }))
     expect(await open().sendEmail(atOnce)).toMatchObject({ sent: true })
     expect(it.messages[1]).toEqual(it.messages[0])
+  })
+
+  test('of two processes that send at once under one key one sends; a killed one holds the mail for two minutes', async () => {
+    const it = await world(kind)
+    const [one, other] = [it.open(), it.open()]
+    const { durable: _, ...atOnce } = MAIL
+    const answered = Promise.withResolvers<Outcome>()
+    it.answer(() => answered.promise)
+    const sending = one.sendEmail(atOnce)
+    await expect.poll(() => it.messages).toHaveLength(1)
+    expect(await other.sendEmail(atOnce)).toMatchObject({
+      sent: false,
+      reason: expect.stringContaining('another process is sending this mail'),
+    })
+    answered.resolve({ kind: 'sent', id: 'provider-1' })
+    expect([await sending, await other.sendEmail(atOnce)]).toEqual([SENT, SENT])
+    expect(it.messages).toHaveLength(1)
+    it.answer(it.hang)
+    void one.sendEmail({ ...atOnce, key: 'exam.2' })
+    await expect.poll(() => it.messages).toHaveLength(2)
+    it.pass(2 * MINUTE_MS)
+    it.answer(() => ({ kind: 'sent', id: 'provider-1' }))
+    expect(await other.sendEmail({ ...atOnce, key: 'exam.2' })).toEqual(SENT)
   })
 
   test('calls at once under one key send one mail, whether they queue it or not', async () => {

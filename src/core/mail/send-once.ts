@@ -64,7 +64,8 @@ export interface SentMailStore {
   /**
    * Notes the first attempt; gives its time and, if the mail was sent, the provider's id. A new mail is refused if its
    * recipient has reached a cap, one under a known key if its content is another. The checks, the note and the queued
-   * mail are one transaction; a mail that is queued already stays as it is.
+   * mail are one transaction; a mail that is queued already stays as it is. `sending`: another process sends it at once,
+   * or was killed while it did, less than a lease ago.
    */
   begin(input: {
     readonly key: string
@@ -76,7 +77,9 @@ export interface SentMailStore {
     readonly content: string
     /** To be sent by the engine; undefined: the caller sends it. */
     readonly mail?: QueuedMail | undefined
-  }): Promise<BegunMail | 'capped' | 'conflict'>
+  }): Promise<BegunMail | 'capped' | 'conflict' | 'sending'>
+  /** Lets others send a mail that is sent at once, and was not. */
+  release(key: string): Promise<void>
   recordSent(input: { readonly key: string; readonly id: string }): Promise<void>
   /** Keeps texts under keys that no mail has, as long as it remembers mails; what is kept already stays. */
   keepTexts(texts: Readonly<Record<string, string>>, now: number): Promise<void>
@@ -176,19 +179,25 @@ export async function sendOnce(
   })
   if (begun === 'capped') return notSent('this recipient has had enough mail for now; try again later')
   if (begun === 'conflict') return { kind: 'conflict' }
+  if (begun === 'sending') return notSent('another process is sending this mail; try again in two minutes')
   if (begun.sentId !== undefined) return { kind: 'sent', id: begun.sentId }
   if (queue && (isStored || begun.isQueued)) {
     queue.wake()
     return { kind: 'sent', id: mailer.messageId(mail) ?? key, queued: true }
   }
-  const tried = begun.firstAttemptAt === now ? undefined : await triedBefore(sentMail, key)
-  const date = how.date ?? new Date(begun.firstAttemptAt)
-  const attempt = { ...mail, date, ...(tried && { compiled: tried.compiled }) }
-  const outcome = await mailer.send(attempt)
-  // What was sent is sent, even if that cannot be noted.
-  if (outcome.kind === 'sent') await sentMail.recordSent({ key, id: outcome.id }).catch(() => {})
-  if (outcome.kind === 'unknown') await keepTried(sentMail, mailer, attempt, key)
-  return answerOf(outcome)
+  let id: string | undefined
+  try {
+    const tried = begun.firstAttemptAt === now ? undefined : await triedBefore(sentMail, key)
+    const date = how.date ?? new Date(begun.firstAttemptAt)
+    const attempt = { ...mail, date, ...(tried && { compiled: tried.compiled }) }
+    const outcome = await mailer.send(attempt)
+    if (outcome.kind === 'sent') id = outcome.id
+    if (outcome.kind === 'unknown') await keepTried(sentMail, mailer, attempt, key)
+    return answerOf(outcome)
+  } finally {
+    // What was sent is sent, even if that cannot be noted.
+    await (id === undefined ? sentMail.release(key) : sentMail.recordSent({ key, id })).catch(() => {})
+  }
 
   async function queueable(mail: Mail, record: MailPayload['record']): Promise<QueuedMail | string> {
     const refused = await queue?.refusal(mail)

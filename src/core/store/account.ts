@@ -1,3 +1,4 @@
+import { LEASE_MS } from '../delivery/lease.ts'
 import { EXPIRES_MS } from '../delivery/retries.ts'
 import type { Directory, Invite, LoginRequest, PassedExam } from '../mail/definition.ts'
 import type { BegunMail, SentMailStore } from '../mail/send-once.ts'
@@ -16,6 +17,11 @@ export const TEXTS = {
   recent: `SELECT count(*) AS count FROM sent_mail WHERE recipient = @recipient AND first_attempt_at > @after AND first_attempt_at < @before`,
   begin: `INSERT INTO sent_mail (key, first_attempt_at, recipient, content) VALUES (@key, @now, @recipient, @content) ON CONFLICT DO NOTHING`,
   queued: 'SELECT 1 AS found FROM message WHERE id = @key AND done_at IS NULL',
+  // Under a key that no mail has.
+  hold: `INSERT INTO sent_mail (key, first_attempt_at) VALUES ('sending ' || CAST(@key AS text), @now)
+    ON CONFLICT (key) DO UPDATE SET first_attempt_at = excluded.first_attempt_at
+    WHERE abs(excluded.first_attempt_at - sent_mail.first_attempt_at) >= ${LEASE_MS}`,
+  release: "DELETE FROM sent_mail WHERE key = 'sending ' || CAST(@key AS text)",
   adopt: 'UPDATE sent_mail SET content = @content WHERE key = @key AND content IS NULL',
   sent: 'UPDATE sent_mail SET sent_id = @id WHERE key = @key',
   claimEvent: `INSERT INTO payment_event (id, type, received_at, claimed_until) VALUES (@id, @type, @now, @until)
@@ -62,9 +68,16 @@ export const sentMail = ({ one, write }: Sql): SentMailStore => ({
         yield* queue.queue(message, { subscription: undefined, address, createdAt: firstAttemptAt, now })
       }
       const isQueued = known !== undefined && (yield* first(TEXTS.queued, { key })) !== undefined
+      const isAtOnce = mail === undefined && sentId === undefined && !isQueued
+      if (isAtOnce && (yield* run(TEXTS.hold, { key, now })) === 0) return 'sending'
       return { firstAttemptAt, sentId, isQueued }
     }),
-  recordSent: async (sent) => void (await one(run(TEXTS.sent, sent))),
+  release: async (key) => void (await one(run(TEXTS.release, { key }))),
+  recordSent: ({ key, id }) =>
+    write(function* () {
+      yield* run(TEXTS.sent, { key, id })
+      yield* run(TEXTS.release, { key })
+    }),
   keepTexts: (texts, now) =>
     write(function* () {
       for (const [key, content] of Object.entries(texts)) yield* run(TEXTS.begin, { key, now, content })

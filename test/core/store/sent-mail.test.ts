@@ -19,6 +19,7 @@ describe.each(KINDS)('on the store %s', (kind) => {
         caps: RECIPIENT_CAPS,
         content: 'c',
       })
+      await store.sentMail.release(`mail-${n}`)
       return typeof begun === 'string' ? begun : begun.firstAttemptAt
     }
     for (let n = 0; n < 5; n += 1) expect(await ask(n, NOW)).toBe(NOW)
