@@ -223,10 +223,17 @@ function fromCsv(text: string): Entries {
   const { value: head } = rows.next()
   const names = head?.cells.map((name) => cellValue(name).toLowerCase()) ?? []
   const columns = new Map(FIELDS.map((field) => [field, names.indexOf(COLUMNS[field])]))
+  const width = names.findLastIndex((name) => name !== '') + 1
+  /** Spreadsheets end lines with empty fields; a field with text there is the rest of an unquoted one. */
+  const overflow = (cells: readonly string[]) => {
+    const filled = cells.findLastIndex((cell) => cell.trim() !== '') + 1
+    if (filled <= width) return undefined
+    return `there are ${filled} fields for ${width} columns: put quotes around a field that holds the separator, such as a comma`
+  }
   return {
     *entries() {
       for (let row = rows.next(); !row.done; row = rows.next()) {
-        const { line, cells, fault } = row.value
+        const { line, cells, fault = overflow(cells) } = row.value
         yield fault === undefined
           ? { line, fields: fieldsOf((field) => cellValue(cells[columns.get(field) ?? -1] ?? '')) }
           : { line, fault }

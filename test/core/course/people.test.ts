@@ -256,6 +256,26 @@ test('a second column of the same name is reported as ignored', () => {
   expect(ignored).toEqual(['name', 'address'])
 })
 
+test.each([',', ';', '\t'])(
+  'a line with more fields than the header, separated by %j, is a fault, unless the rest is empty',
+  (separator) => {
+    const lines = [
+      'address,consent_at,consent_how,sent,',
+      'a@example.com,2026-01-02,form 12,,,,',
+      'b@example.com,2026-01-02,form 12, ,signed 2025-12-31 in Ghent',
+      'c@example.com,2026-01-02,form 12,, , ,signed',
+      'd@example.com,2026-01-02,"form 12, signed; in\tGhent"',
+    ].map((line) => line.replaceAll(/,(?! signed)/g, separator))
+    const { people, faults } = reading(lines.join('\n'))
+    const fix = 'put quotes around a field that holds the separator, such as a comma'
+    expect(faults).toEqual([
+      { line: 3, message: `there are 5 fields for 4 columns: ${fix}` },
+      { line: 4, message: `there are 7 fields for 4 columns: ${fix}` },
+    ])
+    expect(people.map(({ consent }) => consent.how)).toEqual(['form 12', 'form 12, signed; in\tGhent'])
+  },
+)
+
 test('more lessons than the course has are refused, unless they are named or are mails about incidents', () => {
   const lines = [
     'a@example.com,daily,4,',
