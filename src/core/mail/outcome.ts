@@ -171,9 +171,9 @@ const oneOf =
 /** Answers and faults of a mail API. The row that the fault names decides, else the first that matches. */
 export const HTTP_OUTCOMES = {
   'rate-limited': {
-    when: '429, or a quota of SES; `Retry-After` is kept, up to an hour',
+    when: '429, or a quota of SES; `Retry-After` is kept, up to an hour, and is a second where there is none',
     matches: oneOf(429),
-    outcome: connection('the mail provider limits our rate'),
+    outcome: { ...connection('the mail provider limits our rate'), retryAfterMs: 1000 },
   },
   'key-refused': {
     when: '401, 402 or 403, or SES with a paused account: the key, its rights, or the account',
@@ -195,11 +195,6 @@ export const HTTP_OUTCOMES = {
     matches: oneOf(5, 408, 409, 425),
     outcome: transient('the mail provider cannot take the message now'),
   },
-  'request-refused': {
-    when: '400 or 422: the request, perhaps for our sender’s address or the texts and not for this recipient',
-    matches: oneOf(400, 422),
-    outcome: unclear('the mail provider refused the message'),
-  },
   'recipient-inactive': {
     when: 'Postmark’s ErrorCode 406: the recipient bounced, complained or was suppressed there',
     outcome: permanent('the mail provider delivers nothing to this address', true),
@@ -208,10 +203,10 @@ export const HTTP_OUTCOMES = {
     when: 'Postmark and SES: what became of an earlier message could not be stored, so another is not sent',
     outcome: connection(NOT_RECORDED),
   },
-  'message-refused': {
-    when: 'any other status',
+  'request-refused': {
+    when: 'any other status, such as 400 or 422: perhaps for our sender’s address or the texts and not for this recipient',
     matches: ({ status }) => status !== undefined,
-    outcome: permanent('the mail provider refused the message'),
+    outcome: unclear('the mail provider refused the message'),
   },
   'certificate-refused': {
     when: 'the certificate is expired, self-signed, of an unknown issuer or of another name',

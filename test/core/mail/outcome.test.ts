@@ -23,7 +23,6 @@ test('every status of a mail API has its outcome, from one edge to the other', (
     if (status < 400 && status >= 300) return 'connection'
     if (status >= 500 && status < 600) return 'message'
     const named: Record<number, string> = {
-      400: 'sender?',
       401: 'sender',
       402: 'sender',
       403: 'sender',
@@ -31,11 +30,11 @@ test('every status of a mail API has its outcome, from one edge to the other', (
       405: 'connection',
       408: 'message',
       409: 'message',
-      422: 'sender?',
+      413: 'permanent',
       425: 'message',
       429: 'connection',
     }
-    return named[status] ?? 'permanent'
+    return named[status] ?? 'sender?'
   }
   for (let status = 100; status < 650; status += 1) {
     if (status >= 200 && status < 300) continue
@@ -82,7 +81,8 @@ test('a request that never left through a proxy has the proxy as its cause, and 
 test('a waiting time is kept where the message may be tried again, also one of nothing', () => {
   expect(httpOutcome({ status: 429, errno: undefined }, 0)).toHaveProperty('retryAfterMs', 0)
   expect(httpOutcome({ status: 503, errno: undefined }, 5)).toHaveProperty('retryAfterMs', 5)
-  expect(httpOutcome({ status: 429, errno: undefined })).not.toHaveProperty('retryAfterMs')
+  expect(httpOutcome({ status: 429, errno: undefined })).toHaveProperty('retryAfterMs', 1000)
+  expect(httpOutcome({ status: 503, errno: undefined })).not.toHaveProperty('retryAfterMs')
   expect(httpOutcome({ status: 413, errno: undefined }, 5)).not.toHaveProperty('retryAfterMs')
 })
 

@@ -187,7 +187,7 @@ const STATUSES: readonly (readonly [row: HttpRow, answer: Answer | 'drop', only?
     [
       ['request-refused', 400],
       ['request-refused', 422],
-      ['message-refused', 406],
+      ['request-refused', 406],
       ['key-refused', 401],
       ['key-refused', 403],
       ['message-deferred', 409],
