@@ -204,6 +204,9 @@ function createLessons(host: CourseHost, request: DispatchCall, { last, ...paced
     if (kind !== 'sent') log.warn('course_day_not_sent', 'a lesson was not sent', facts)
   }
 
+  /** Since its last attempt: what failed then is about its own message, and not an outage. */
+  const areOthersTaken = ({ problem }: Claim) => problem !== undefined && problem.since < last.takenAt
+
   const source: Source<Claim, Lesson> = {
     stream: COURSE,
     lines: mailer.lines,
@@ -212,11 +215,11 @@ function createLessons(host: CourseHost, request: DispatchCall, { last, ...paced
     isDue: async () => (await store.listDue(clock.now(), 1, request)).length > 0,
     claim,
     keep: (claims, leaseMs) => store.keep({ claims, call, now: clock.now(), leaseMs }),
-    jobOf,
+    jobOf: (claim) => ({ ...jobOf(claim), areOthersTaken: areOthersTaken(claim) }),
     prepare,
     lastLook,
     settle: (attempted) => store.settle(attempted.map(settled)),
-    isRefusedAlone: ({ problem }, reason) => problem?.reason === reason && problem.since < last.takenAt,
+    isRefusedAlone: (claim, reason) => claim.problem?.reason === reason && areOthersTaken(claim),
     tell({ claim, now }, answer) {
       if (answer.kind === 'sent') last.takenAt = now
       if (isAnswer(answer)) count(claim, answer)

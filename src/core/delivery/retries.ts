@@ -81,7 +81,7 @@ function doubling(first: number, longest: number): Stream['pauseMs'] {
   }
 }
 
-/** First retry after ≥ 5 minutes, because greylisting wants to see patience; a lesson is parked after 12 failures. */
+/** First retry after ≥ 5 minutes, because greylisting wants to see patience; a lesson is parked after 12 failures, once others are taken. */
 export const COURSE: Stream = {
   ...message('course', 5 * MINUTE_MS, 6 * HOUR_MS),
   most: 12,
@@ -156,6 +156,8 @@ export interface Job {
   readonly wasTried: boolean
   /** For the end of an alert: it is tried beyond the last attempt of its stream, until one may have delivered it. */
   readonly untilTaken?: boolean
+  /** Since its last attempt. If not, all mail may fail, and it is tried beyond the last attempt of its stream. */
+  readonly areOthersTaken?: boolean
 }
 
 /** What is written of an attempt, whatever the job is. */
@@ -219,8 +221,9 @@ function recordOfFailure(job: Job, delivery: Failed, { now, fraction, stream }: 
   const { reason } = delivery
   const { problem: noted, counts, tries, pause } = ruleOf(delivery)
   const failures = job.failures + Number(counts === 'countsAll' ? stream.countsAll : counts)
+  const goesOn = job.untilTaken || (tries === 'most' && job.areOthersTaken === false)
   const isLast =
-    failures >= (typeof tries === 'number' ? tries : stream[tries]) && !(noted === 'failed' && job.untilTaken)
+    failures >= (typeof tries === 'number' ? tries : stream[tries]) && !(noted === 'failed' && goesOn)
   if (isLast && typeof tries === 'number') {
     const problem = { kind: noted === 'bounced' ? noted : 'parked', reason, since: now } as const
     return { result: 'over', nextAttemptAt: 0, failures, problem, untried: false }
