@@ -50,13 +50,10 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     const { it, hours } = await threePeople()
     it.answer(() => LATER)
     await it.course.dispatch({ limit: 10 })
-    // All of them are parked in the end, and nobody has had anything.
     expect(new Set((await hours(80)).slice(1))).toEqual(new Set([true]))
-    expect((await it.rows()).map((row) => row?.problem?.kind)).toEqual(['parked', 'parked', 'parked'])
     it.answer((message) => ({ kind: 'sent', id: message.key }))
-    await it.course.resolveAll('retry')
-    // The lessons that fell due meanwhile follow, one an hour.
-    expect((await hours(5)).at(-1)).toBe(false)
+    // Within the longest pause; the lessons that fell due meanwhile follow, one an hour.
+    expect((await hours(11)).at(-1)).toBe(false)
   })
 
   test('one mailbox that defers its mail makes nothing late while the others get theirs', async () => {
