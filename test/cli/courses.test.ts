@@ -3,6 +3,7 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
+import { DAY_MS } from '../../src/core/durations.ts'
 import { SQLITE_STEPS } from '../../src/core/store/migrations.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { connect } from '../../src/core/store/sqlite/connection.ts'
@@ -220,6 +221,20 @@ test('an operator imports people with proof of consent, sees the lines of those 
     code: 1,
     err: expect.stringContaining('the export was interrupted'),
   })
+})
+
+test('somebody imported is shown as confirmed when they agreed, and never later than the import', async () => {
+  const cwd = await emptyFolder()
+  const run = await terminal(cwd)
+  const ahead = (ms: number) => new Date(Date.now() + ms).toISOString()
+  const rows = [`ada@example.com,${ahead(2 * DAY_MS)},1,2026-01-02`, `bob@example.com,,,${ahead(DAY_MS / 2)}`]
+  const head = 'address,next_at,sent,consent_at,consent_how'
+  await writeFile(path.join(cwd, 'people.csv'), [head, ...rows.map((row) => `${row},form`)].join('\n'))
+  expect(await run('course', 'import', 'people.csv')).toMatchObject({ code: 0 })
+  expect((await run('course', 'show', 'ada@example.com')).out).toMatch(/^confirmed +2026-01-02T00:00/m)
+  const bob = JSON.parse((await run('course', 'show', 'bob@example.com', '--format', 'json')).out)
+  expect(bob.confirmedAt).toBeLessThanOrEqual(Date.now())
+  expect(await run('db', 'verify')).toMatchObject({ code: 0 })
 })
 
 test('a mistyped course is wrong usage, and an unknown address has nothing to confirm', async () => {

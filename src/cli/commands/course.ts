@@ -53,12 +53,13 @@ const show = courseCommand({
   inputs: { '<address-or-id>': 'the address, or the subscription’s id as course status shows it' },
   async run(_, { addressOrId: who }, { course }) {
     const byAddress = who.includes('@')
-    const found = byAddress
+    const stored = byAddress
       ? await course.findPerson(people.identityOf(who))
       : [(await course.findById(who)) ?? []].flat()
+    const found = stored.map(published)
     const histories = await Promise.all(found.map(({ id }) => course.history(id)))
     const enrolments = found.map((enrolment, index) => ({
-      ...published(enrolment),
+      ...enrolment,
       history: (histories[index] ?? []).map((entry) => ({ ...entry, at: iso(entry.at) })),
     }))
     const [oldest] = enrolments
@@ -73,9 +74,11 @@ const show = courseCommand({
 
 /** A subscription without what only the store needs. */
 function published(found: Subscription): Subscription {
-  const { id, address, course, state, enrolment, createdAt, confirmedAt, unsubscribedAt } = found
+  const { id, address, course, state, enrolment, createdAt, unsubscribedAt } = found
   const { sentDays, lessons, sentLessons, dueAt, lastSentAt, courseVersion, timeZone, language } = found
   const { nextAttemptAt, failures, problem, consent } = found
+  // For somebody imported, the stored time is calculated back from the next lesson.
+  const confirmedAt = found.confirmedAt && (consent?.at ?? found.confirmedAt)
   const person = { id, address, course, state, enrolment, createdAt, confirmedAt, unsubscribedAt }
   const progress = { sentDays, lessons, ...(sentLessons && { sentLessons }), dueAt, lastSentAt }
   const settings = { courseVersion, timeZone, language }

@@ -11,6 +11,8 @@ export type StoredSubscription = Pick<
   readonly sentDays: string
   /** When the lesson in hand is due; undefined: a day after the one before, from confirmation on. */
   readonly dueAt: number | undefined
+  /** It began elsewhere: lessons may have been sent there before they would be due here. */
+  readonly isImported: unknown
   readonly problem: Problem['kind'] | undefined
 }
 
@@ -35,7 +37,7 @@ export function violations(row: StoredSubscription, now: number): readonly strin
   const last = days.at(-1)
   // A row tells only when its next lesson is due. If it has none although a lesson is planned, the course
   // sends one a day; otherwise its cadence is not known here.
-  const isDaily = row.dueAt === undefined && row.nextAttemptAt !== undefined
+  const isDaily = !row.isImported && row.dueAt === undefined && row.nextAttemptAt !== undefined
   const sentDue = isDaily ? row.confirmedAt + ((last ?? 1) - 1) * DAY_MS : row.lastSentAt
   hold(
     last === undefined || sentDue === undefined || sentDue <= now,

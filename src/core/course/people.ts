@@ -169,6 +169,8 @@ function newcomer(
     return 'proof of consent is missing: consent_at says when this person agreed, and consent_how says how'
   if (consentAt > now + DAY_MS) return 'consent_at is in the future'
   if ((lastSentAt ?? 0) > now + DAY_MS) return 'last_sent_at is in the future'
+  if ((nextAt ?? 0) > now + MOST_DAYS_AHEAD * DAY_MS)
+    return `next_at is more than ${MOST_DAYS_AHEAD} days away`
   if (how.length > LONGEST_HOW) return `consent_how has more than ${LONGEST_HOW} characters`
   return {
     line,
@@ -180,13 +182,15 @@ function newcomer(
     timeZone: timeZone || undefined,
     sent,
     sentLessons,
-    lastSentAt,
+    // A date without an hour can lie ahead in UTC although it has begun where the list is from.
+    lastSentAt: lastSentAt && Math.min(lastSentAt, now),
     nextAt,
-    consent: { at: consentAt, how },
+    consent: { at: Math.min(consentAt, now), how },
   }
 }
 
 const LONGEST_HOW = 300
+const MOST_DAYS_AHEAD = 366
 /** Whoever gets mails about incidents had any number of them. */
 const STATUS = { id: NOTICES, follow: 'latest', lessons: [] } as const
 

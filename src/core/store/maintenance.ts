@@ -45,8 +45,10 @@ const MOST_FAULTS = 100
 export const TEXTS = {
   // Who is subscribed to incidents waits for no lesson, whatever an older build planned.
   page: `SELECT id, state, enrolment, confirmed_at, unsubscribed_at, CAST(sent_days AS text) AS sent_days,
-      CASE WHEN course = '${NOTICES}' THEN {length sent_days} ELSE lessons END AS lessons, due_at, last_sent_at, next_attempt_at, problem_kind AS problem
-    FROM subscription WHERE id > @after ORDER BY id LIMIT ${ROWS_A_STEP}`,
+      CASE WHEN course = '${NOTICES}' THEN {length sent_days} ELSE lessons END AS lessons, due_at, last_sent_at, next_attempt_at, problem_kind AS problem,
+      EXISTS (SELECT 1 FROM subscription_event e WHERE e.subscription = s.id AND e.enrolment = s.enrolment
+        AND e.kind = 'confirmed' AND e.source = 'import') AS is_imported
+    FROM subscription s WHERE id > @after ORDER BY id LIMIT ${ROWS_A_STEP}`,
 }
 
 type Checked = { readonly checked: number; readonly faults: readonly string[] }

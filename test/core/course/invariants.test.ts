@@ -19,6 +19,7 @@ const kept = {
   sentDays: '[1,2]',
   lessons: 7,
   dueAt: undefined,
+  isImported: false,
   lastSentAt: NOW - DAY_MS,
   nextAttemptAt: NOW,
   problem: undefined,
@@ -35,6 +36,12 @@ test.each([
   const hourly = { confirmedAt: NOW - HOUR_MS, lastSentAt: NOW - HOUR_MS / 2 }
   expect(violations({ ...kept, ...hourly, ...change }, NOW)).toEqual([])
   expect(violations({ ...kept, ...hourly, ...change, lastSentAt: NOW + 1 }, NOW)).toHaveLength(1)
+})
+
+test('lessons that were sent elsewhere, before they would be due here, break no promise', () => {
+  const imported = { ...kept, isImported: true, confirmedAt: NOW + DAY_MS, nextAttemptAt: NOW + 3 * DAY_MS }
+  expect(violations({ ...imported, lastSentAt: undefined }, NOW)).toEqual([])
+  expect(violations({ ...imported, lastSentAt: NOW + 1 }, NOW)).toHaveLength(1)
 })
 
 test.each([

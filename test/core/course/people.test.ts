@@ -6,7 +6,9 @@ import { arrivalAt, dueAt, nextLesson } from '../../../src/core/course/due.ts'
 import { CSV_HEAD, type ExportedPerson, personLine, readPeople } from '../../../src/core/course/people.ts'
 import { zones } from '../../../src/core/course/zones.ts'
 import { cellValue, csvLine, readCsv } from '../../../src/core/csv.ts'
-import { DAY_MS } from '../../../src/core/durations.ts'
+import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
+import type { StoreAddress } from '../../../src/core/env/settings.ts'
+import { openMaintenance } from '../../../src/core/store/open.ts'
 import { courseWith, START } from '../../support/course.ts'
 
 const weekly: CourseDefinition = {
@@ -366,4 +368,71 @@ test('who had some lessons elsewhere gets the next at the next slot, and each la
     },
   )
   fc.assert(property)
+})
+
+const morning: CourseDefinition = {
+  ...weekly,
+  id: 'morning',
+  cadence: { kind: 'at', minute: 9 * 60, zone: undefined, weekdays: [] },
+}
+const spaced: CourseDefinition = { ...daily, id: 'spaced', spacingMs: 20 * HOUR_MS }
+const mixed = createCatalog([weekly, daily, morning, spaced], { zones })
+
+describe.each([
+  ['sqlite', 25],
+  ['postgres', 5],
+] as const)('on %s', (kind, numRuns) => {
+  test('whoever an import takes gets the next lesson when it says, and db verify finds no fault then or later', async () => {
+    const iso = (ms: number) => new Date(START + ms).toISOString()
+    const days = (min: number, max: number) =>
+      fc.oneof(
+        fc.integer({ min, max }).map((n) => iso(n * DAY_MS)),
+        fc.integer({ min: min * 48, max: max * 48 }).map((n) => iso((n * HOUR_MS) / 2)),
+      )
+    const orNone = (of: fc.Arbitrary<string>) => fc.option(of, { nil: '' })
+    const line = fc.tuple(
+      fc.constantFrom('choir', 'daily', 'morning', 'spaced'),
+      fc.constantFrom('', 'confirmed', 'finished'),
+      fc.constantFrom('', 'UTC', 'Europe/Vienna', 'Pacific/Auckland'),
+      fc.nat(4).map(String),
+      days(-9, 2),
+      orNone(days(-9, 2)),
+      orNone(days(-9, 9)),
+    )
+    const head = `address,course,state,time_zone,sent,consent_at,last_sent_at,next_at,consent_how\n`
+    const property = fc.asyncProperty(
+      fc.array(line, { minLength: 1, maxLength: 60, size: 'max' }),
+      async (lines) => {
+        const it = await courseWith(0, { kind, catalog: mixed })
+        const text = head + lines.map((one, n) => `p${n}@example.com,${one.join(',')},form\n`).join('')
+        const { people } = readPeople(text, { courses: mixed.courses, now: START })
+        await all(it.course.admit(people, { dryRun: false, file: 'people.csv' }, OPS))
+        await it.course.redate()
+        const maintenance = await openMaintenance(it.address as StoreAddress)
+        expect((await maintenance.verify(START)).faults).toEqual([])
+        for (const { identity, course, nextAt = 0, lastSentAt, isFinished, sent } of people) {
+          const found = await it.course.find(identity, course)
+          expect(found?.consent?.at).toBeLessThanOrEqual(START)
+          const next = Math.max(START, nextAt)
+          if (isFinished || sent === 4) expect(found?.dueAt).toBeUndefined()
+          else if (course === 'daily' || (course === 'spaced' && !lastSentAt)) expect(found?.dueAt).toBe(next)
+          else expect(found?.dueAt).toBeGreaterThanOrEqual(next)
+        }
+        for (let day = 1; day <= 4; day += 1) {
+          it.pass(DAY_MS)
+          await it.course.dispatch({ limit: 100 })
+          expect((await maintenance.verify(it.now())).faults).toEqual([])
+        }
+        await maintenance.close()
+      },
+    )
+    await fc.assert(property, { numRuns })
+  }, 120_000)
+})
+
+test('a next lesson that is more than a year away is a fault', () => {
+  const line = (ms: number) => `a@example.com,choir,2026-01-02,form,${new Date(START + ms).toISOString()}\n`
+  const read = (ms: number) => reading(`address,course,${CONSENT},next_at\n${line(ms)}`).faults
+  expect(read(366 * DAY_MS)).toEqual([])
+  expect(read(366 * DAY_MS + 1)).toEqual([{ line: 2, message: 'next_at is more than 366 days away' }])
 })

@@ -4,12 +4,14 @@ import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../../src/cli/program.ts'
 import { auditEntry, PROGRAM } from '../../../src/core/audit.ts'
 import { suppressionHash } from '../../../src/core/course/links.ts'
+import { readPeople } from '../../../src/core/course/people.ts'
 import { systemRandom } from '../../../src/core/host.ts'
 import { suppressionChange } from '../../../src/core/mail/feedback/store.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { TABLES } from '../../../src/core/store/migrations.ts'
 import { openMaintenance, openStore } from '../../../src/core/store/open.ts'
 import { testContext } from '../../support/context.ts'
+import { courseWith, START } from '../../support/course.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { incidentWith, openIncident } from '../../support/incidents.ts'
 import { begin } from '../../support/learning.ts'
@@ -225,3 +227,17 @@ test('the journal of another store does not cover a restored database, and givin
     /no journal covers the time since 2026-11-21T00:00:00\.000Z/,
   )
 }, 60_000)
+
+test('a restored database does not end later because somebody was imported whose next lesson is weeks away', async () => {
+  const it = await courseWith(0, { kind: 'postgres' })
+  const { courses } = it.course
+  const text = 'address,consent_at,consent_how,next_at\nada@example.com,2026-01-02,form,2026-04-20\n'
+  const { people } = readPeople(text, { courses, now: START })
+  const imports = it.course.admit(people, { dryRun: false, file: 'people.csv' }, PROGRAM)
+  for await (const admitted of imports) expect(admitted).toEqual([{ line: 2, became: 'imported' }])
+  await it.store.close()
+  const url = it.address?.kind === 'postgres' ? it.address.url.reveal() : ''
+  const { context, stderr } = testContext({ cwd: await emptyFolder(), env: { STORE_URL: url } })
+  expect(await runProgram(['db', 'after-restore'], context)).toBe(1)
+  expect(stderr()).toContain('the restored database ends at 2026-03-28T00:00:00.000Z')
+})

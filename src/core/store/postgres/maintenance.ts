@@ -75,7 +75,7 @@ const PLACE_OF = `SELECT concat_ws(' ', extract(epoch FROM pg_postmaster_start_t
     WHERE to_regclass(@table) IS NOT NULL`
 const UNDEFINED = ['42P01', '42703']
 const RUNS = `SELECT id FROM audit WHERE action = 'restore' AND details = @details`
-const LAST_CHANGE = `SELECT greatest((SELECT greatest(max(created_at), max(confirmed_at), max(unsubscribed_at)) FROM subscription),
+const LAST_CHANGE = `SELECT greatest((SELECT greatest(max(created_at), max(coalesce(consent_at, confirmed_at)), max(unsubscribed_at)) FROM subscription),
     (SELECT max(at) FROM subscription_event), (SELECT max(at) FROM audit), 0)`
 
 export interface AfterRestoreOptions extends SinceOptions {
