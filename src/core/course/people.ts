@@ -270,7 +270,10 @@ function fromJson(text: string): Entries {
     *entries() {
       for (const [index, record] of list.entries()) {
         const of = (field: Field) => [isRecord(record) ? (record[field] ?? '') : ''].flat()
-        yield { line: index + 1, fields: fieldsOf((field) => of(field).map(String).join(' ').trim()) }
+        const nested = FIELDS.find((field) => of(field).some((value) => typeof value === 'object'))
+        yield nested
+          ? { line: index + 1, fault: `${nested} is not a text` }
+          : { line: index + 1, fields: fieldsOf((field) => of(field).map(String).join(' ').trim()) }
       }
     },
     ignored: [...named].filter((name) => !(FIELDS as readonly string[]).includes(name)),

@@ -319,6 +319,14 @@ test('a list is read up to 8 MB of JSON, and beyond it CSV is asked for', () => 
   ])
 })
 
+test('an object in the place of a text, as in the proof of consent, is a fault in JSON', () => {
+  const person = { address: 'a@example.com', consentAt: '2026-01-02' }
+  const proofs = ['form 12', ['form', 12], { form: 12 }, ['form', { number: 12 }]]
+  const { people, faults } = reading(JSON.stringify(proofs.map((consentHow) => ({ ...person, consentHow }))))
+  expect(people.map(({ consent }) => consent.how)).toEqual(['form 12'])
+  expect(faults).toEqual([3, 4].map((line) => ({ line, message: 'consentHow is not a text' })))
+})
+
 test('an export of another version is refused whole, and one of version 1 is read', () => {
   const list = { enrolments: [] }
   expect(reading(JSON.stringify({ version: 1, ...list })).faults).toEqual([])
