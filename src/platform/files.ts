@@ -1,10 +1,11 @@
-import { readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
 import path from 'node:path'
 import { isLanguage } from '../core/course/definition.ts'
 import { attempt } from '../core/is-record.ts'
 import { isTemplateFile } from '../core/mail/compile/files.ts'
 import { readWhole } from '../core/regular-file.ts'
 import { type Fault, type Place, placeIn, quoted } from './check/place.ts'
+import { presetOf } from './contract.ts'
 import type { PlatformDefinition } from './definition.ts'
 
 /** Contents of a definition's files, as far as the platform needs them at startup. */
@@ -29,8 +30,16 @@ export function readDefinitionFiles(definition: PlatformDefinition, folder: stri
     brand?.logo === undefined ? undefined : readLogo(root.at('brand').at('logo'), brand.logo, folder)
   const folderOfMails = mails === undefined ? undefined : originalsIn(path.resolve(folder, mails), language)
   const templates = folderOfMails === undefined ? [] : (namesIn(root.at('mails'), folderOfMails, mails) ?? [])
-  const lessonFolders = new Map<string, string>()
-  const lessons = new Map<string, readonly string[]>()
+  const fileOf = (own: string, name: string) =>
+    path.join(path.relative(folder, own), name + (existsSync(path.join(own, `${name}.md`)) ? '.md' : '.mjml'))
+  // Where each mail comes from. A file replaces the preset's mail of its name; nothing replaces a lesson.
+  const sources = new Map([
+    ...presetOf(definition).mails.definitions.map(({ name }) => [name, `the preset’s ${name}`] as const),
+    ...Object.keys(definition.templates ?? {}).map((name) => [name, `the template ${name}`] as const),
+    ...templates.map((name) => [name, fileOf(folderOfMails ?? folder, name)] as const),
+  ])
+  const originals = folderOfMails === undefined ? [] : [folderOfMails]
+  const lessons = new Map<string, { readonly folder: string; readonly names: readonly string[] }>()
   for (const [id, { lessons: written }] of Object.entries(courses)) {
     const place = root.at('courses').at(id).at('lessons')
     const own = originalsIn(path.resolve(folder, written), language)
@@ -45,25 +54,36 @@ export function readDefinitionFiles(definition: PlatformDefinition, folder: stri
         `The course has ${names.length} lessons, and ${MOST_LESSONS} are the most.`,
         'Split it into several courses.',
       )
-    lessonFolders.set(id, own)
-    lessons.set(id, names ?? [])
+    // Two files of one name in a folder are the compiler's to report.
+    for (const lesson of new Set(names)) {
+      const mail = lessonName(id, lesson)
+      const [file, other] = [fileOf(own, lesson), sources.get(mail)]
+      if (other !== undefined)
+        place.fault(`${other} and ${file} are both the mail ${mail}.`, 'Rename one of the two.')
+      sources.set(mail, file)
+    }
+    originals.push(own)
+    lessons.set(id, { folder: own, names: names ?? [] })
   }
-  const folders = [...(folderOfMails === undefined ? [] : [folderOfMails]), ...lessonFolders.values()]
   const translations = new Map(
-    faults.length > 0 ? [] : folders.map((one) => [one, translationsOf(one, language)] as const),
+    faults.length > 0 ? [] : originals.map((one) => [one, translationsOf(one, language)] as const),
   )
   return {
     logo,
     mails: folderOfMails,
     templates,
-    lessonFolders,
-    /** Names of the lessons of each course, in order, without their extension. */
+    /** Folder and names of the lessons of each course, in order, without their extension. */
     lessons,
     /** The languages in which there are translations, by folder of mails or lessons, with the names translated. */
     translations,
+    /** Where the mails, the lessons of each course and the translations are. */
+    folders: [...originals, ...[...translations.values()].flat().map((one) => one.folder)],
     faults,
   }
 }
+
+/** The template of a lesson: two courses may both have a lesson 1. */
+export const lessonName = (course: string, lesson: string) => `${course}-${lesson}`
 
 function readLogo(place: Place, written: string, folder: string): string | undefined {
   const file = path.resolve(folder, written)

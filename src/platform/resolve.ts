@@ -29,7 +29,7 @@ import {
   type TemplateInput,
   WEEKDAYS,
 } from './definition.ts'
-import { type DefinitionFiles, fingerprintOf, readDefinitionFiles } from './files.ts'
+import { type DefinitionFiles, fingerprintOf, lessonName, readDefinitionFiles } from './files.ts'
 import { DefinitionError } from './find.ts'
 import { ownProbe } from './own-probe.ts'
 
@@ -77,8 +77,8 @@ export function resolvePlatform(
     ...(file !== undefined && {
       definition: {
         file: path.join(folder, path.basename(file)),
-        fingerprint: () => fingerprintOf(definition, foldersOf(files)),
-        lessons: () => fingerprintOf({}, foldersOf(files)),
+        fingerprint: () => fingerprintOf(definition, files.folders),
+        lessons: () => fingerprintOf({}, files.folders),
         assets: [
           definition.mails,
           ...Object.values(definition.courses ?? {}).map(({ lessons }) => lessons),
@@ -97,7 +97,7 @@ export function resolvePlatform(
       ...Object.entries(definition.courses ?? {}).map(([id, course]) => ({
         id,
         title: course.title ?? id,
-        lessons: (files.lessons.get(id) ?? []).map((lesson) => lessonName(id, lesson)),
+        lessons: (files.lessons.get(id)?.names ?? []).map((lesson) => lessonName(id, lesson)),
         cadence: cadenceOf(course),
         spacingMs: parseDuration(course.spacing ?? '') ?? 0,
         follow: course.follow ?? ('start' as const),
@@ -119,11 +119,6 @@ export function resolvePlatform(
       security: security && { ...security, contact: [security.contact].flat() },
     }),
   }
-}
-
-function foldersOf({ mails, lessonFolders, translations }: DefinitionFiles): readonly string[] {
-  const translated = [...translations.values()].flat().map((one) => one.folder)
-  return [...(mails === undefined ? [] : [mails]), ...lessonFolders.values(), ...translated]
 }
 
 function cadenceOf({ every, at, zone, on = [] }: CourseInput): Cadence {
@@ -149,9 +144,6 @@ function heartbeatsOf({ heartbeats = {} }: PlatformDefinition): readonly Heartbe
   })
 }
 
-/** The template of a lesson: two courses may both have a lesson 1. */
-const lessonName = (course: string, lesson: string) => `${course}-${lesson}`
-
 /** The preset's mails and the definition's own; a template in its folder replaces that of the preset. */
 function mailsOf(definition: PlatformDefinition, preset: ResolvedPlatform, files: DefinitionFiles): MailSet {
   const { templates = {}, name = preset.name, brand: { color, language = preset.language } = {} } = definition
@@ -162,8 +154,8 @@ function mailsOf(definition: PlatformDefinition, preset: ResolvedPlatform, files
   const own = [...new Set([...files.templates, ...Object.keys(templates)])].filter(
     (one) => !known.includes(one),
   )
-  const lessons = [...files.lessons].flatMap(([course, names]) => {
-    const folder = { path: files.lessonFolders.get(course) ?? '', language }
+  const lessons = [...files.lessons].flatMap(([course, { folder: place, names }]) => {
+    const folder = { path: place, language }
     return names.map((file) => ({
       name: lessonName(course, file),
       slots: definition.courses?.[course]?.pages === false ? PAGELESS_SLOTS : LESSON_SLOTS,
@@ -186,7 +178,7 @@ function mailsOf(definition: PlatformDefinition, preset: ResolvedPlatform, files
     ...(translation ? [translation.folder] : []),
     ...preset.mails.folders,
   ]
-  const build = files.mails ?? [...files.lessonFolders.values()][0]
+  const build = files.folders[0]
   const compiled = translation?.compiled ?? preset.mails.compiled
   if (build === undefined) return { definitions, folders, brand, compiled: branded(compiled) }
   const set = { definitions, folders, brand }

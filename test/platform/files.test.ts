@@ -99,7 +99,7 @@ test('lessons are in the order in which people count, whatever the width of thei
   const { read } = await folderOf(
     Object.fromEntries(ordered.toReversed().map((name) => [`all/${name}.md`, ''])),
   )
-  expect(read({ courses: { all: { lessons: 'all' } } }).lessons.get('all')).toEqual(ordered)
+  expect(read({ courses: { all: { lessons: 'all' } } }).lessons.get('all')?.names).toEqual(ordered)
 })
 
 test('templates are Markdown and MJML files, and the layout is none', async () => {
@@ -125,7 +125,7 @@ test('hidden files and folders are no lessons: an editor’s lock, the metadata 
   // A link to nowhere is a lesson that is lost, which the compiler reports.
   await symlink('gone.md', path.join(folder, 'l/2.md'))
   const { lessons, faults } = read({ courses: { firing: { lessons: 'l' } } })
-  expect({ lessons: lessons.get('firing'), faults }).toEqual({ lessons: ['1', '2'], faults: [] })
+  expect({ lessons: lessons.get('firing')?.names, faults }).toEqual({ lessons: ['1', '2'], faults: [] })
 })
 
 test('a path that the system refuses is a fault like one that leads nowhere', async () => {
@@ -163,7 +163,43 @@ test('every missing folder is named at once', async () => {
     'mails: There is no folder "mails".',
     'courses.glazing.lessons: There is no folder "glazing".',
   ])
-  expect(found.lessons.get('firing')).toEqual(['1'])
+  expect(found.lessons.get('firing')?.names).toEqual(['1'])
+})
+
+test('two mails of one name are a fault that names both files', async () => {
+  const { read } = await folderOf({
+    'c/1-one.md': '',
+    'd/one.mjml': '',
+    'd/de/one.md': '',
+    'e/link.md': '',
+    'mails/c-1-one.md': '',
+    'mails/de/c-1-one.md': '',
+  })
+  const [c, d, e] = [{ lessons: './c' }, { lessons: 'd' }, { lessons: 'e' }]
+  const of = (definition: PlatformDefinition) => faultsIn(read({ preset: 'base', ...definition }))
+  expect(of({ courses: { c, 'c-1': d } })).toEqual([
+    'courses["c-1"].lessons: c/1-one.md and d/one.mjml are both the mail c-1-one.',
+  ])
+  expect(of({ mails: './mails', courses: { c } })).toEqual([
+    'courses.c.lessons: mails/c-1-one.md and c/1-one.md are both the mail c-1-one.',
+  ])
+  expect(of({ templates: { 'c-1-one': {} }, courses: { c } })).toEqual([
+    'courses.c.lessons: the template c-1-one and c/1-one.md are both the mail c-1-one.',
+  ])
+  expect(of({ courses: { magic: e } })).toEqual([
+    'courses.magic.lessons: the preset’s magic-link and e/link.md are both the mail magic-link.',
+  ])
+  expect(of({ courses: { c, d, e } })).toEqual([])
+  expect(read({ courses: { c, 'c-1': d } }).faults[0]?.fix).toBe('Rename one of the two.')
+})
+
+test('a file that replaces a mail of the preset, and its translations, are that mail', async () => {
+  const { read } = await folderOf({
+    'mails/magic-link.md': '',
+    'mails/course-day-1.md': '',
+    'mails/de/magic-link.md': '',
+  })
+  expect(read({ mails: 'mails', templates: { 'magic-link': {} } }).faults).toEqual([])
 })
 
 test('finds mails in the platform’s language in the folder itself, or in one beside their translations', async () => {
@@ -183,7 +219,7 @@ test('finds mails in the platform’s language in the folder itself, or in one b
   })
   const of = (lessons: string, language?: string) => {
     const found = read({ courses: { firing: { lessons } } }, language)
-    const at = found.lessonFolders.get('firing') ?? ''
+    const at = found.lessons.get('firing')?.folder ?? ''
     return {
       at: path.relative(folder, at),
       translations: found.translations
