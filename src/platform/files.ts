@@ -156,12 +156,9 @@ function translationsOf(originals: string, language: string) {
 }
 
 /** `img` has the form of a tag too, and is no language. */
-function isLanguageTag(name: string): boolean {
-  return (
-    isLanguage(name) &&
-    new Intl.DisplayNames('en', { type: 'language', fallback: 'none' }).of(name) !== undefined
-  )
-}
+const isLanguageTag = (name: string): boolean =>
+  isLanguage(name) &&
+  new Intl.DisplayNames('en', { type: 'language', fallback: 'none' }).of(name) !== undefined
 
 const DIGITS = 12
 

@@ -150,10 +150,8 @@ function mailsOf(definition: PlatformDefinition, preset: ResolvedPlatform, files
   const brand = mailBrand(name, color)
   const branded = (load: () => Promise<CompiledMails>) => once(async () => allWithBrand(await load(), brand))
   const translation = preset.mails.translations?.find((one) => isIn(language, one.language))
-  const known = preset.mails.definitions.map((mail) => mail.name)
-  const own = [...new Set([...files.templates, ...Object.keys(templates)])].filter(
-    (one) => !known.includes(one),
-  )
+  const shipped = new Map(preset.mails.definitions.map((mail) => [mail.name, mail]))
+  const mails = new Set([...shipped.keys(), ...files.templates, ...Object.keys(templates)])
   const lessons = [...files.lessons].flatMap(([course, { folder: place, names }]) => {
     const folder = { path: place, language }
     return names.map((file) => ({
@@ -165,11 +163,7 @@ function mailsOf(definition: PlatformDefinition, preset: ResolvedPlatform, files
     }))
   })
   const originals: readonly MailDefinition[] = [
-    ...preset.mails.definitions.map((mail) => {
-      const input = templates[mail.name]
-      return input === undefined ? mail : { ...mail, ...ownMail(mail.name, input) }
-    }),
-    ...own.map((one) => ownMail(one, templates[one] ?? {})),
+    ...[...mails].map((one) => ({ ...shipped.get(one), ...ownMail(one, templates[one] ?? {}) })),
     ...lessons,
   ]
   const definitions = [...originals, ...translationsOf(originals, preset, files, language)]

@@ -2,8 +2,9 @@ import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { routesOf } from '../../src/daemon/routes.ts'
+import { checkDefinition } from '../../src/platform/check/check.ts'
 import type { PresetGroup } from '../../src/platform/checked.ts'
-import { contractOf } from '../../src/platform/contract.ts'
+import { contractOf, PRESETS } from '../../src/platform/contract.ts'
 import type { CourseInput, PlatformDefinition } from '../../src/platform/definition.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { emptyFolder } from '../support/folder.ts'
@@ -187,6 +188,24 @@ test('a group that two rules of another one need is one fault', () => {
   expect(() => base({ without: ['datastore'] })).toThrow(
     /^the platform definition: without\[0\]: A rule of the group identity needs DATASTORE_JWT_SECRET/,
   )
+})
+
+test('mail cannot be left out of a platform with a course, or a mail that requests may ask for', () => {
+  const causesOf = (definition: Omit<PlatformDefinition, 'preset' | 'without'>) =>
+    checkDefinition({ preset: 'base', without: ['payments', 'mail'], ...definition }, PRESETS).map(
+      ({ path: at, cause }) => `${at}: ${cause}`,
+    )
+  const courses = { firing: { lessons: './firing', every: '1d' } }
+  const booked = { by: 'service', resolve: () => undefined } as const
+  expect(causesOf({ courses, templates: { booked, quiet: {} } })).toEqual([
+    'templates.booked: This needs the group mail, which is left out.',
+    'courses.firing: This needs the group mail, which is left out.',
+  ])
+  // An embedding program may send the others over a transport of its own, and may have a group mail of its own.
+  expect(causesOf({ mails: './mails', templates: { quiet: {} } })).toEqual([])
+  const mail = { unlocks: 'a', absent: 'b', variables: { POST_KEY: { kind: 'secret' } } } as const
+  expect(causesOf({ courses, groups: { mail } })).toEqual([])
+  expect(checkDefinition({ without: ['mail'] }, PRESETS)).toEqual([])
 })
 
 test('a mail of a definition is known by its name, with the request that may ask for it', () => {

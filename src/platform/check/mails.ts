@@ -16,6 +16,12 @@ import {
   text,
 } from './shape.ts'
 
+/** Refuses what works only with the group mail, which brings its routes, where that was left out. */
+const needsMail: Check = ({ fault }, _, { preset, groups }) => {
+  if ('mail' in preset.groups && !groups.includes('mail'))
+    fault('This needs the group mail, which is left out.', 'Keep mail: it is off until you configure it.')
+}
+
 const TEMPLATE_NAME = called(/^[a-z][a-z0-9-]{0,60}$/, 'a template', 'booking-confirmed')
 const SLOT_NAME = called(/^[a-z][A-Za-z0-9]{0,40}$/, 'a slot', 'bookingUrl')
 const INPUT_NAME = called(/^[a-z][A-Za-z0-9]{0,40}$/, 'an input', 'bookingId')
@@ -28,7 +34,8 @@ export const template = object<TemplateInput>(
     inputs: list('names', INPUT_NAME, 0, true),
     resolve: code('Write resolve: async (inputs, context) => ({ to, slots, about }).'),
   },
-  (place, { by, inputs, resolve }) => {
+  (place, { by, inputs, resolve }, names) => {
+    if (by !== undefined) needsMail(place, by, names)
     if (by !== undefined && resolve === undefined)
       place.fault(
         'Somebody may ask for this mail, and nothing says who gets it.',
@@ -83,6 +90,7 @@ export const courses: Check = map('courses', COURSE_NAME, (place, of, names) => 
     place.fault('Mails about incidents go by the name status.', 'Choose another id for the course.')
   if (names.preset.courses.some(({ id }) => id === place.key))
     place.fault(`The preset has a course ${place.key} already.`, 'Choose another id.')
+  needsMail(place, of, names)
   course(place, of, names)
 })
 
