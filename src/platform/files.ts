@@ -13,6 +13,7 @@ export type DefinitionFiles = ReturnType<typeof readDefinitionFiles>
 
 const LARGEST_LOGO_BYTES = 256 * 1024
 const MOST_LESSONS = 365
+const CHECK_PATH = 'Check the path: it starts at the folder of the definition.'
 const TYPES: Readonly<Record<string, string>> = {
   '.png': 'image/png',
   '.svg': 'image/svg+xml',
@@ -68,6 +69,12 @@ export function readDefinitionFiles(definition: PlatformDefinition, folder: stri
   const translations = new Map(
     faults.length > 0 ? [] : originals.map((one) => [one, translationsOf(one, language)] as const),
   )
+  for (const found of translations.values())
+    for (const [tag, same] of Map.groupBy(found, ({ language: one }) => one.toLowerCase())) {
+      const [one, other] = same.map((each) => path.relative(folder, each.folder))
+      if (other !== undefined)
+        root.fault(`${one} and ${other} are both translations into ${tag}.`, 'Keep one of the two.')
+    }
   return {
     logo,
     mails: folderOfMails,
@@ -88,11 +95,7 @@ export const lessonName = (course: string, lesson: string) => `${course}-${lesso
 function readLogo(place: Place, written: string, folder: string): string | undefined {
   const file = path.resolve(folder, written)
   const stats = statsOf(file)
-  if (!stats?.isFile())
-    return place.fault(
-      `There is no file ${quoted(written)}.`,
-      'Check the path: it starts at the folder of the definition.',
-    )
+  if (!stats?.isFile()) return place.fault(`There is no file ${quoted(written)}.`, CHECK_PATH)
   if (stats.size > LARGEST_LOGO_BYTES)
     return place.fault(
       `The logo is larger than ${LARGEST_LOGO_BYTES / 1024} KB, and every page carries it.`,
@@ -110,10 +113,7 @@ function unreadable(place: Place, written: string | undefined): undefined {
 /** Names of the Markdown and MJML files of a folder in the order in which people count: 2 before 10. */
 function namesIn(place: Place, folder: string, written: string | undefined): readonly string[] | undefined {
   if (!statsOf(folder)?.isDirectory())
-    return place.fault(
-      `There is no folder ${quoted(written)}.`,
-      'Check the path: it starts at the folder of the definition.',
-    )
+    return place.fault(`There is no folder ${quoted(written)}.`, CHECK_PATH)
   return templatesIn(folder) ?? unreadable(place, written)
 }
 

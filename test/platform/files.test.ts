@@ -240,6 +240,26 @@ test('finds mails in the platform’s language in the folder itself, or in one b
   expect(of('both').at).toBe('both')
 })
 
+test.skipIf(process.platform !== 'linux')('two translations of one lesson are a fault', async () => {
+  const { read } = await folderOf({
+    'c/1.md': '',
+    'c/de/1.md': '',
+    'c/DE/1.md': '',
+    'd/1.md': '',
+    'd/De/1.md': '',
+  })
+  const of = (lessons: string[]) =>
+    read({ courses: Object.fromEntries(lessons.map((one) => [one, { lessons: one }])) }).faults
+  expect(of(['c', 'd'])).toEqual([
+    {
+      path: '',
+      cause: expect.stringMatching(/^c\/(?:de and c\/DE|DE and c\/de) are both translations into de\.$/),
+      fix: 'Keep one of the two.',
+    },
+  ])
+  expect(of(['d'])).toEqual([])
+})
+
 test('translations of mails and of lessons are found, each under its own folder', async () => {
   const { folder, read } = await folderOf({
     'mails/welcome.md': '',
