@@ -3,9 +3,9 @@ import { MINUTES, OUTCOME_ALERTS, type OutcomeAlert } from '../src/daemon/metric
 /** The daemon’s own alerts by outcome, as rules for Prometheus. */
 export function outcomeRules(): string {
   const alerts: readonly OutcomeAlert[] = Object.values(OUTCOME_ALERTS)
-  const rules = alerts.flatMap(({ metric, of, bad, by, least, share, rule }) => {
+  const rules = alerts.flatMap(({ metric, of = {}, bad, by, least, share = 0, rule }) => {
     if (rule === undefined) return []
-    const sum = (matchers: OutcomeAlert['of']) => {
+    const sum = (matchers: Readonly<Record<string, string>>) => {
       const wanted = Object.entries(matchers).map(([label, pattern]) =>
         pattern.startsWith('!') ? `${label}!~"${pattern.slice(1)}"` : `${label}=~"${pattern}"`,
       )

@@ -105,7 +105,7 @@ sleep 7`,
   },
   {
     name: 'the mail provider signs its webhooks with another secret',
-    alerts: ['PlatformFeedbackRefused', 'PlatformCallsRefused'],
+    alerts: ['PlatformFeedbackRefused'],
     page: 'alerts.md#platformfeedbackrefused',
     make: `${START}${PROVIDER}
 printf 'MAILER_FEEDBACK_PROVIDER=standard\nMAILER_FEEDBACK_SECRET=whsec_%s\n' $(printf another-secret-of-32-bytes-or-so | base64) > .env
@@ -117,6 +117,34 @@ for n in 1 2 3; do ./provider; done`,
     ],
     fix: [
       { command: 'cp provider.env .env' },
+      { command: STOP },
+      { command: '/srv/platform/start --no-schedule' },
+    ],
+    closed: { command: './provider', says: /^200$/m },
+  },
+  {
+    name: 'the payments provider signs its webhooks with another secret',
+    alerts: ['PlatformCallsRefused'],
+    page: 'alerts.md#platformcallsrefused',
+    make: `${START}printf 'PAYMENTS_SECRET_KEY=sk_test_4eC39HqLyjWDarjtT1zdp7dc\nPAYMENTS_WEBHOOK_SECRET=whsec_another-secret-of-32-bytes\nPAYMENTS_PRICE_PRO_MONTHLY=price_1PaymentsProMonthly\n' > .env
+cat > provider <<'END'
+#!/bin/sh
+at=$(date +%s)
+body='{"id":"evt_1","type":"checkout.session.completed","created":1795248000,"data":{"object":{}}}'
+signature=$(printf '%s.%s' $at "$body" | openssl dgst -sha256 -hmac whsec_the-secret-of-the-provider | sed 's/.* //')
+curl -s -o answer -w '%{http_code}\n' -H 'content-type: application/json' -H "stripe-signature: t=$at,v1=$signature" -d "$body" http://127.0.0.1:3000/api/payments/webhook
+END
+chmod +x provider
+/srv/platform/start --no-schedule
+for n in 1 2 3; do ./provider; done`,
+    look: [
+      {
+        command: 'curl -s http://127.0.0.1:3000/metrics',
+        says: /requests_total\{[^}]*payments\/webhook[^}]*status="400"\} 3/,
+      },
+    ],
+    fix: [
+      { command: 'sed -i s/whsec_.*/whsec_the-secret-of-the-provider/ .env' },
       { command: STOP },
       { command: '/srv/platform/start --no-schedule' },
     ],

@@ -203,10 +203,10 @@ test('a route whose answers are errors is reported, although every probe is well
   expect(await it.reasons(13)).toEqual({})
 })
 
-test('unsubscriptions and webhooks that are refused are reported, but not what anybody asks for that is not there', async () => {
+test('unsubscriptions and payments that are refused are reported, but not forged feedback or what anybody asks for that is not there', async () => {
   const it = counting()
   it.answered('/api/email/unsubscribe', 405, 50)
-  it.answered('/api/email/feedback/:provider', 404, 50)
+  it.answered('/api/email/feedback/:provider', 400, 50)
   it.answered('/api/payments/webhook', 400, 3)
   it.answered('/api/payments/webhook', 200, 3)
   expect(await it.reasons(1)).toEqual({})

@@ -210,7 +210,7 @@ test('metrics count feedback by provider and kind, each event once, and say what
   expect(value(of('hard-bounce'))).toMatch(/ 5$/)
   expect(value(of('soft-bounce'))).toMatch(/ 1$/)
   expect(value('platformctl_feedback_webhooks_total{result="recorded"}')).toMatch(/ 8$/)
-  expect(value('platformctl_feedback_webhooks_total{result="refused"}')).toMatch(/ 1$/)
+  expect(value('platformctl_feedback_webhooks_total{result="forged"}')).toMatch(/ 1$/)
   expect(value('platformctl_mail_today{source="api",kind="sent"}')).toMatch(/ 60$/)
   expect(value('platformctl_mail_today{source="standard",kind="hard-bounce"}')).toMatch(/ 5$/)
   expect(value('platformctl_courses_paused')).toMatch(/ 1$/)

@@ -86,8 +86,8 @@ const ALL = {
     ...start('health --deep', 'alerts'),
   },
   calls_refused: {
-    dependsOn: ['store', 'store_busy', 'requests_failing', 'feedback_refused'],
-    label: 'Unsubscriptions or webhooks',
+    dependsOn: ['store', 'store_busy', 'requests_failing'],
+    label: 'Unsubscriptions or payments',
     words: { is: 'are refused', still: 'are still refused', ended: 'have not been refused for ten minutes' },
     means: 'mail programs and providers give up soon: an unsubscription or a payment may not be recorded',
     ...start('health --deep', 'alerts'),

@@ -26,7 +26,7 @@ const personal = rows({ personal: true })
 const SERVICE = 'the name of a service'
 const PROBE = 'the probes of the service'
 const STATE = ['ok', 'degraded', 'failing', 'skipped']
-export const FEEDBACK_RESULTS = ['recorded', 'confirmed', 'not_understood', 'refused'] as const
+export const FEEDBACK_RESULTS = ['recorded', 'confirmed', 'not_understood', 'refused', 'forged'] as const
 const SHORT = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 const LONG = [0.1, 0.5, 1, 5, 10, 30, 60, 300]
 
@@ -93,7 +93,7 @@ const METRICS = {
     { provider: engineVariables.MAILER_FEEDBACK_PROVIDER.of, kind: FEEDBACK_KINDS },
   ),
   platformctl_feedback_webhooks_total: personal.counter(
-    'Webhooks of the mail provider: recorded, confirmed (a new subscription of SNS), not_understood (signed, but of an unknown form) or refused (not signed by the provider).',
+    'Webhooks of the mail provider: recorded, confirmed (an SNS subscription), not_understood (of unknown form), refused (wrong secret or clock) or forged (unsigned, or while the secret works).',
     { result: FEEDBACK_RESULTS },
   ),
   platformctl_mail_today: personal.gauge(

@@ -6,31 +6,27 @@ import type { CounterName, MetricSet } from './registry.ts'
 /** Label → a regular expression of its whole value; with `!` before it, of the values that do not count. */
 type Matchers = Readonly<Record<string, string>>
 
-/** In ten minutes at least `least` outcomes were bad, and more than `share` of all. */
+/** In ten minutes at least `least` outcomes were bad, and more than `share` (default 0) of all. */
 export interface OutcomeAlert {
   readonly metric: CounterName
-  /** Which series count at all, and which of them are bad. */
-  readonly of: Matchers
-  readonly bad: Matchers
+  /** Which series count at all, and which of them are bad; by default all. */
+  readonly of?: Matchers
+  readonly bad?: Matchers
   /** The label whose values are judged apart. */
   readonly by?: string
   readonly least: number
-  readonly share: number
+  readonly share?: number
   readonly reason: (bad: number, all: number, by: string) => string
   /** The rule of runbooks/alerts.yaml; without it, the daemon alone tells. */
   readonly rule?: { readonly name: string; readonly severity: 'page' | 'ticket'; readonly summary: string }
 }
 
 export const MINUTES = 10
-const HEALTH = '!.*health.*'
-/** Called by programs that give up: what they are refused is lost. */
-const CALLED_BACK = '/api/email/unsubscribe|/api/email/feedback/:provider|/api/payments/webhook'
 
 /** Alerts by outcome: the daemon's own alerts and rules of runbooks/alerts.yaml are both made from this table. */
 export const OUTCOME_ALERTS = {
   mail_failing: {
     metric: 'platformctl_messages_total',
-    of: {},
     bad: { outcome: 'failed|unknown' },
     by: 'stream',
     least: 10,
@@ -44,7 +40,7 @@ export const OUTCOME_ALERTS = {
   },
   requests_failing: {
     metric: 'platformctl_http_requests_total',
-    of: { route: HEALTH },
+    of: { route: '!.*health.*' },
     bad: { status: '5..' },
     by: 'route',
     least: 5,
@@ -59,8 +55,8 @@ export const OUTCOME_ALERTS = {
   },
   calls_refused: {
     metric: 'platformctl_http_requests_total',
-    // Anybody can ask for what does not exist.
-    of: { route: CALLED_BACK, status: '!40[45]' },
+    // Called by programs that give up: what they are refused is lost. Anybody can ask for what does not exist.
+    of: { route: '/api/email/unsubscribe|/api/payments/webhook', status: '!40[45]' },
     bad: { status: '40[0-36-9]|4[1-9].|5..' },
     by: 'route',
     least: 3,
@@ -74,11 +70,9 @@ export const OUTCOME_ALERTS = {
   },
   feedback_refused: {
     metric: 'platformctl_feedback_webhooks_total',
-    of: {},
     bad: { result: 'refused' },
-    // One may be anybody's; a provider whose secret was changed repeats its own.
+    // Those that anybody can make do not count; a provider whose secret was changed repeats its own.
     least: 3,
-    share: 0,
     reason: (bad) => `${bad} webhooks were refused: not signed by the provider`,
     rule: {
       name: 'PlatformFeedbackRefused',
@@ -88,10 +82,7 @@ export const OUTCOME_ALERTS = {
   },
   store_busy: {
     metric: 'platformctl_pool_exhausted_total',
-    of: {},
-    bad: {},
     least: 3,
-    share: 0,
     reason: (bad) => `${bad} requests got no connection of the store in time`,
   },
 } as const satisfies Partial<Record<ConditionName, OutcomeAlert>>
@@ -123,7 +114,7 @@ export function watchOutcomes(metrics: MetricSet, clock: Pick<Clock, 'now'>) {
         const then = before[index]?.get(by) ?? { bad: 0, all: 0 }
         const badNow = bad - then.bad
         const allNow = all - then.all
-        return badNow >= alert.least && badNow > allNow * alert.share
+        return badNow >= alert.least && badNow > allNow * (alert.share ?? 0)
           ? [alert.reason(badNow, allNow, by)]
           : []
       })
@@ -135,7 +126,10 @@ export function watchOutcomes(metrics: MetricSet, clock: Pick<Clock, 'now'>) {
 
 type Counts = ReadonlyMap<string, { readonly bad: number; readonly all: number }>
 
-async function countsOf(metrics: MetricSet, { metric, of, bad, by }: OutcomeAlert): Promise<Counts> {
+async function countsOf(
+  metrics: MetricSet,
+  { metric, of = {}, bad = {}, by }: OutcomeAlert,
+): Promise<Counts> {
   const counts = new Map<string, { bad: number; all: number }>()
   for (const { labels, value } of (await metrics[metric].get()).values) {
     const texts = labels as Readonly<Record<string, string | number>>

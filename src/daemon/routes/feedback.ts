@@ -1,4 +1,6 @@
 import * as z from 'zod'
+import { localLimiter, policiesOf } from '../../core/access/limit/limiter.ts'
+import { DAY_MS } from '../../core/durations.ts'
 import { engineVariables } from '../../core/env/groups.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { FEEDBACK_KINDS } from '../../core/mail/feedback/event.ts'
@@ -50,27 +52,39 @@ export const route = () =>
       }),
     ],
     errors: ['not_found', 'unavailable', 'store_unavailable'],
-    handle: ({ settings: { feedback: configured }, mailService, metrics, clock, log }) => {
+    handle: ({ settings: { feedback: configured, limits }, mailService, metrics, clock, log }) => {
       const fetchText = createFetchText()
+      const { authFailure } = policiesOf(limits.perMinute)
+      const refusals = localLimiter(clock)
+      /** When the secret was last right. A secret that works is not wrong, but after a start it may be another one. */
+      let rightAt = Number.NEGATIVE_INFINITY
       return async (c) => {
         if (configured === undefined || c.params.provider !== configured.provider)
           throw new PlatformError('not_found', 'This platform takes no feedback of this mail provider.')
         const { provider, secret } = configured
-        const { headers } = c.request
         const body = await c.bytes()
         const now = clock.now()
-        const request = { header: (name: string) => headers.get(name) ?? undefined, body }
+        const request = { header: (name: string) => c.request.headers.get(name) ?? undefined, body }
         const asked = readWebhook(provider, request, { secret, now, fetchText })
         const reading = await asked.catch((cause: unknown) => {
           const message =
             'The sender’s certificate, or its link to confirm, could not be read; deliver it again.'
           throw new PlatformError('unavailable', message, { cause })
         })
+        const { signature = 'right' } = reading.kind === 'refused' ? reading : {}
+        if (signature === 'right') rightAt = now
         if (reading.kind === 'refused') {
-          metrics.feedback(provider, 'refused')
-          log.warn('feedback_refused', `feedback was refused: ${reading.reason}`, { provider })
+          const isForged = signature === 'none' || (signature === 'wrong' && now - rightAt <= DAY_MS)
+          metrics.feedback(provider, isForged ? 'forged' : 'refused')
+          // A password can be guessed, so the gate limits wrong ones. Only here, a right signature is never too many.
+          const isPassword = reading === WRONG_PASSWORD
+          const retryAfterSeconds = Math.ceil(refusals.take(authFailure, c.client).retry / 1_000_000)
+          if (retryAfterSeconds > 0 && signature !== 'right' && !isPassword)
+            throw new PlatformError('rate_limited', 'Too many webhooks were refused.', { retryAfterSeconds })
+          const level = signature === 'none' ? 'debug' : 'warn'
+          log[level]('feedback_refused', `feedback was refused: ${reading.reason}`, { provider })
           throw new PlatformError(
-            reading.reason === WRONG_PASSWORD.reason ? 'unauthenticated' : 'signature_invalid',
+            isPassword ? 'unauthenticated' : 'signature_invalid',
             `The webhook is refused: ${reading.reason}.`,
           )
         }
@@ -81,9 +95,8 @@ export const route = () =>
           return { events: 0, repeated: 0, ignored: 0 }
         }
         const list = await mailService.suppressionList()
-        const { feedback } = reading
         await mailService.tally.flush().catch(() => {})
-        const taken = await applyFeedback({ ...list, feedback, source: provider, now })
+        const taken = await applyFeedback({ ...list, feedback: reading.feedback, source: provider, now })
         if (reading.kind === 'not-understood') {
           metrics.feedback(provider, 'not_understood')
           log.warn('feedback_not_understood', `feedback was not understood: ${reading.reason}`, { provider })
@@ -96,7 +109,7 @@ export const route = () =>
         log.info('feedback', 'feedback of the mail provider was recorded', { provider, ...counts })
         if (pause?.at === now) log.error('mail_paused', `courses are paused: ${pause.reason}`)
         const { repeated, ignored } = counts
-        return { events: feedback.events.length, repeated, ignored }
+        return { events: reading.feedback.events.length, repeated, ignored }
       }
     },
   })

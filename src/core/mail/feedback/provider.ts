@@ -26,7 +26,7 @@ export type Verification =
     }
   /** SNS asks whether this address wants the topic; `url` is one of its own. */
   | { readonly kind: 'confirm'; readonly url: string }
-  | { readonly kind: 'refused'; readonly reason: string }
+  | Refusal
 
 /** What a provider says of one recipient, before it is checked. */
 export interface Item {
@@ -80,9 +80,13 @@ export function readItems(
 /** A signature older or newer than this is a replay (CONTRACT §12). */
 const TOLERANCE_MS = 5 * 60 * 1000
 
-export const refused = (reason: string) => ({ kind: 'refused', reason }) as const
-/** Older, or from a clock that is ahead. */
-export const NOT_RECENT = refused('the signature is too old, or from the future: compare the clocks')
+/** Without a signature (or password) it is anybody's, with a wrong one perhaps, and with a right one the provider's. */
+export const refused = (signature: 'none' | 'wrong' | 'right', reason: string) =>
+  ({ kind: 'refused', signature, reason }) as const
+export type Refusal = ReturnType<typeof refused>
+export const UNFIT = refused('wrong', 'the signature does not fit')
+/** Older, or from a clock that is ahead. Look for it last: only a right signature says that a clock is wrong. */
+export const NOT_RECENT = refused('right', 'the signature is too old, or from the future: compare the clocks')
 
 export const isRecent = (at: number, now: number, mostMs = TOLERANCE_MS) =>
   now - at <= mostMs && at - now <= TOLERANCE_MS

@@ -17,21 +17,22 @@ import {
   optionalFields,
   optionalText,
   parseBody,
+  type Refusal,
   readItems,
   refused,
+  UNFIT,
   unixTime,
   type Verification,
   type VerifyOptions,
 } from './provider.ts'
 import { ses } from './ses.ts'
 
-const UNFIT = refused('the signature does not fit')
 /** A password can be guessed, so the caller counts wrong ones. */
-export const WRONG_PASSWORD = refused('the password is wrong')
+export const WRONG_PASSWORD = refused('wrong', 'the password is wrong')
 
 function genuine(body: Uint8Array, deliveryId?: string): Verification {
   const value = parseBody(body)
-  if (value === undefined) return refused('the body is not JSON')
+  if (value === undefined) return refused('right', 'the body is not JSON')
   return { kind: 'genuine', value, ...(deliveryId !== undefined && { deliveryId }) }
 }
 
@@ -46,9 +47,8 @@ function verifySigned(
   { secret, now }: VerifyOptions,
 ): Verification {
   const [id, time, signatures] = ['id', 'timestamp', 'signature'].map((one) => header(`${name}-${one}`))
-  if (!id || !time || !signatures) return refused('the signature headers are missing')
-  if (id.length > 255) return refused('the message id is longer than 255 characters')
-  if (!isRecent(unixTime(time), now)) return NOT_RECENT
+  if (!id || !time || !signatures) return refused('none', 'the signature headers are missing')
+  if (id.length > 255) return refused('none', 'the message id is longer than 255 characters')
   const expected = secret.accepted.flatMap((one) => {
     const key = decodeWebhookKey(one.reveal())
     return key === undefined ? [] : [createHmac('sha256', key).update(`${id}.${time}.`).update(body).digest()]
@@ -57,7 +57,8 @@ function verifySigned(
     const given = one.startsWith('v1,') ? Buffer.from(one.slice(3), 'base64') : Buffer.alloc(0)
     return expected.some((mac) => given.length === mac.length && timingSafeEqual(given, mac))
   })
-  return fits ? genuine(body, id) : UNFIT
+  if (!fits) return UNFIT
+  return isRecent(unixTime(time), now) ? genuine(body, id) : NOT_RECENT
 }
 
 /** A provider or relay of your own, by Standard Webhooks: `{ type, timestamp, data: { address, messageId?, status? } }`. */
@@ -117,13 +118,13 @@ const mailgun: FeedbackProvider = {
     const [time, token, given] = [signature.timestamp, signature.token, signature.signature].map((one) =>
       typeof one === 'number' ? String(one) : optionalText(one),
     )
-    if (!time || !token || !given) return refused('the signature is missing')
-    if (!isRecent(unixTime(time), now)) return NOT_RECENT
+    if (!time || !token || !given) return refused('none', 'the signature is missing')
     if (!/^[0-9a-f]{64}$/i.test(given) || token.length > 100) return UNFIT
     const bytes = Buffer.from(given, 'hex')
     const macOf = (key: string) => createHmac('sha256', key).update(time + token)
     const fits = secret.accepted.some((one) => timingSafeEqual(bytes, macOf(one.reveal()).digest()))
-    return fits ? { kind: 'genuine', value, deliveryId: token, token } : UNFIT
+    if (!fits) return UNFIT
+    return isRecent(unixTime(time), now) ? { kind: 'genuine', value, deliveryId: token, token } : NOT_RECENT
   },
   items(body, deliveryId) {
     const event = fields(fields(body, 'the body')['event-data'], 'event-data')
@@ -169,7 +170,7 @@ const POSTMARK: Readonly<Record<string, FeedbackKind | Kinds>> = {
 const postmark: FeedbackProvider = {
   verify({ header, body }, { secret }) {
     const basic = /^Basic ([A-Za-z0-9+/=]{1,1000})$/i.exec(header('authorization') ?? '')?.[1]
-    if (basic === undefined) return refused('the password is missing')
+    if (basic === undefined) return refused('none', 'the password is missing')
     const credentials = Buffer.from(basic, 'base64').toString()
     const password = credentials.slice(credentials.indexOf(':') + 1)
     return isAcceptedSecret(password, secret) ? genuine(body) : WRONG_PASSWORD
@@ -216,10 +217,10 @@ const sendgrid: FeedbackProvider = {
     const [time, signature] = ['timestamp', 'signature'].map((one) =>
       header(`x-twilio-email-event-webhook-${one}`),
     )
-    if (!time || !signature) return refused('the signature headers are missing')
-    if (!isRecent(unixTime(time), now)) return NOT_RECENT
+    if (!time || !signature) return refused('none', 'the signature headers are missing')
     const signed = Buffer.concat([Buffer.from(time), body])
-    return secret.accepted.some((key) => isSignedBy(key.reveal(), signed, signature)) ? genuine(body) : UNFIT
+    if (!secret.accepted.some((key) => isSignedBy(key.reveal(), signed, signature))) return UNFIT
+    return isRecent(unixTime(time), now) ? genuine(body) : NOT_RECENT
   },
   items: (body) =>
     list(body, 'the body').map((one) => {
@@ -263,8 +264,7 @@ export const FEEDBACK_PROVIDERS: Readonly<Record<FeedbackProviderName, FeedbackP
 export type WebhookReading =
   | { readonly kind: 'feedback'; readonly feedback: Feedback }
   | { readonly kind: 'confirmed' }
-  /** Not signed by the provider, or not for this account. */
-  | { readonly kind: 'refused'; readonly reason: string }
+  | Refusal
   /** Signed, but of another form than the provider's documentation says. */
   | { readonly kind: 'not-understood'; readonly reason: string; readonly feedback: Feedback }
 

@@ -18,11 +18,12 @@ import {
   optionalText,
   parseBody,
   refused,
+  UNFIT,
   type VerifyOptions,
 } from './provider.ts'
 
 /** SNS publishes its certificates, and confirms subscriptions, on these hosts only. */
-const SNS_HOST = /^sns\.[a-z]{2}(?:-[a-z]+)+-\d\.amazonaws\.com(?:\.cn)?$/
+const SNS_ORIGIN = /^https:\/\/sns\.[a-z]{2}(?:-[a-z]+)+-\d\.amazonaws\.com(?:\.cn)?$/
 const CERTIFICATE_PATH = /^\/SimpleNotificationService-[0-9a-f]{16,64}\.pem$/
 
 const OF_SUBSCRIPTION = 'Message MessageId SubscribeURL Timestamp Token TopicArn Type'.split(' ')
@@ -40,22 +41,22 @@ export const ses: FeedbackProvider = {
     const message = optionalFields(value)
     const type = optionalText(message.Type) ?? ''
     const names = lookup(SIGNED, type)
-    if (names === undefined) return refused('it is not a notification of SNS')
+    if (!names || !message.Signature) return refused('none', 'it is not a notification of SNS')
     if (!isAcceptedSecret(optionalText(message.TopicArn), options.secret))
-      return refused('it comes from another topic')
-    // SNS dates the publication and not the attempt, and repeats what failed for hours. A replay has no effect.
-    if (!isRecent(Date.parse(optionalText(message.Timestamp) ?? ''), options.now, DAY_MS)) return NOT_RECENT
+      return refused('wrong', 'it comes from another topic')
     const signed = names
       .flatMap((name) => (typeof message[name] === 'string' ? [`${name}\n${message[name]}\n`] : []))
       .join('')
-    if (!(await isSigned(message, signed, options))) return refused('the signature does not fit')
+    if (!(await isSigned(message, signed, options))) return UNFIT
+    // SNS dates the publication and not the attempt, and repeats what failed for hours. A replay has no effect.
+    if (!isRecent(Date.parse(optionalText(message.Timestamp) ?? ''), options.now, DAY_MS)) return NOT_RECENT
     if (type === 'Notification') return { kind: 'genuine', value }
     if (type === 'UnsubscribeConfirmation')
-      return refused('SNS has ended the subscription of this endpoint; subscribe it to the topic again')
+      return refused('right', 'SNS ended the subscription of this endpoint; subscribe it to the topic again')
     const url = snsUrl(message.SubscribeURL)
     return url?.searchParams.get('Action') === 'ConfirmSubscription'
       ? { kind: 'confirm', url: url.href }
-      : refused('the confirmation does not lead to SNS')
+      : refused('right', 'the confirmation does not lead to SNS')
   },
   items(body) {
     const notification = fields(body, 'the body')
@@ -71,14 +72,8 @@ export const ses: FeedbackProvider = {
 /** SNS's own host, over HTTPS, on its usual port. */
 function snsUrl(value: unknown): URL | undefined {
   const url = URL.parse(optionalText(value) ?? '')
-  return url !== null &&
-    url.protocol === 'https:' &&
-    url.port === '' &&
-    url.username === '' &&
-    url.password === '' &&
-    SNS_HOST.test(url.hostname)
-    ? url
-    : undefined
+  const isOfSns = url !== null && SNS_ORIGIN.test(url.origin) && url.username === '' && url.password === ''
+  return isOfSns ? url : undefined
 }
 
 async function isSigned(message: Fields, text: string, { fetchText, now }: VerifyOptions): Promise<boolean> {
@@ -93,11 +88,8 @@ async function isSigned(message: Fields, text: string, { fetchText, now }: Verif
     const { validFrom, validTo, subject, publicKey } = new X509Certificate(pem)
     const isCurrent = Date.parse(validFrom) <= now && now <= Date.parse(validTo)
     const isOfSns = /^CN=sns(?:\.[a-z0-9-]+)?\.amazonaws\.com(?:\.cn)?$/m.test(subject)
-    return (
-      isCurrent &&
-      isOfSns &&
-      verify(algorithm, Buffer.from(text), publicKey, Buffer.from(signature, 'base64'))
-    )
+    if (!isCurrent || !isOfSns) return false
+    return verify(algorithm, Buffer.from(text), publicKey, Buffer.from(signature, 'base64'))
   } catch {
     // Not a certificate, or not a signature.
     return false
@@ -124,10 +116,8 @@ function recipientsOf(report: Readonly<Record<string, unknown>>): readonly Item[
       })
     }
     case 'Delivery': {
-      const { recipients, timestamp } = fields(report.delivery, 'delivery')
-      return list(recipients, 'delivery.recipients').map((address) => {
-        return { kind: 'delivered', address, at: timestamp }
-      })
+      const { recipients, timestamp: at } = fields(report.delivery, 'delivery')
+      return list(recipients, 'delivery.recipients').map((address) => ({ kind: 'delivered', address, at }))
     }
     default:
       return NOTHING

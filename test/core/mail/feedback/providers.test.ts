@@ -214,7 +214,8 @@ describe('SNS', () => {
   test('the end of an SNS subscription is refused with what to do, and not confirmed', async () => {
     expect(await ses({ ...confirmation, Type: 'UnsubscribeConfirmation' })).toEqual({
       kind: 'refused',
-      reason: 'SNS has ended the subscription of this endpoint; subscribe it to the topic again',
+      signature: 'right',
+      reason: 'SNS ended the subscription of this endpoint; subscribe it to the topic again',
     })
   })
 
@@ -276,7 +277,11 @@ describe('a webhook', () => {
 
   test('of another account is refused, and not read', async () => {
     const { reading } = await request('resend', signAs('resend', { type: 7 }), KEYS.resend.other)
-    expect(reading).toEqual({ kind: 'refused', reason: expect.stringMatching(/^[a-z].{5,}/) })
+    expect(reading).toEqual({
+      kind: 'refused',
+      signature: 'wrong',
+      reason: expect.stringMatching(/^[a-z].{5,}/),
+    })
   })
 
   test('that is signed and of another form is told apart from one that is refused', async () => {
