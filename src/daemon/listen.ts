@@ -111,7 +111,8 @@ export async function listen(host: string, port: number) {
     if (connection.open > MOST_AT_ONCE_A_CONNECTION) incoming.socket.destroy()
     else if (hasWrongHost(incoming)) {
       const { status, headers, body } = rawErrorResponse('bad_request')
-      outgoing.writeHead(status, { ...headers, Connection: 'close' }).end(body)
+      const fields = { ...headers, 'Content-Length': Buffer.byteLength(body), Connection: 'close' }
+      outgoing.writeHead(status, fields).end(body)
     } else void answer(incoming, outgoing)
   })
   const stopWatching = endStalled(server, (socket) => connections.get(socket))

@@ -181,9 +181,10 @@ test('waits for another process that makes the same file', async () => {
     database.close()`
   const module = createRequire(import.meta.url).resolve('better-sqlite3')
   const other = new Worker(makes, { eval: true, workerData: [module, file] })
+  const exited = once(other, 'exit')
   await once(other, 'message')
   await (await openTestStore({ kind: 'sqlite', file })).ping()
-  await once(other, 'exit')
+  await exited
 })
 
 test('refuses a schema of a newer version, and leaves it unchanged', async () => {
