@@ -7,7 +7,7 @@ import { HOUR_MS } from '../durations.ts'
 import { PlatformError } from '../errors.ts'
 import type { Pacer } from '../mail/feedback/pacer.ts'
 import { type Mail, NOT_CONFIGURED, type SendOutcome } from '../mail/mailer.ts'
-import { keepTried, repeatOf, triedBefore } from '../mail/send-once.ts'
+import { keepTried, triedBefore } from '../mail/send-once.ts'
 import { FIRST_COURSE, type Plan } from './definition.ts'
 import type { DispatchRequest } from './dispatch-request.ts'
 import { aboutOf, type CourseHost, lessonsKey } from './host.ts'
@@ -157,17 +157,18 @@ function createLessons(host: CourseHost, request: DispatchCall, { last, ...paced
         const next = following(plan, claim, clock.now())
         if (next !== undefined && next.dueAt < clock.now() + SOON_MS) had.add(claim.id)
         const { slots, unsubscribeUrl } = linksOf(host, claim, plan.lessons[claim.day - 1])
+        const kept = tried?.slots ?? slots
         const mail: Mail = {
           ...lessonOf(plan, claim),
           stream: 'course',
           ...(text.kind === 'stored' ? { compiled: text.mail } : { language: text.language }),
-          slots: { ...slots, unsubscribeUrl },
+          slots: { ...kept, unsubscribeUrl },
           unsubscribeUrl,
           to: { name: undefined, address: claim.address },
           date: new Date(claim.firstAttemptAt),
         }
-        const outcome = await mailer.send(repeatOf(mail, tried), signal, recorded)
-        if (outcome.kind === 'unknown' && !tried) await keepTried(store, mailer, mail, mail.about, slots)
+        const outcome = await mailer.send(mail, signal, recorded)
+        if (outcome.kind === 'unknown') await keepTried(store, mailer, mail, mail.about, kept)
         return outcome
       },
     }

@@ -90,8 +90,6 @@ export interface Mail extends Pick<Message, 'to' | 'date' | 'attachments'> {
   readonly about: string
   /** In place of the configured sender. */
   readonly from?: Mailbox | undefined
-  /** In place of the configured one; null: none. */
-  readonly replyTo?: Mailbox | null | undefined
   /** Further headers, checked by `checkedHeaders`. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Present on lessons and status notices: becomes List-Unsubscribe and List-Unsubscribe-Post (RFC 8058). */

@@ -44,8 +44,7 @@ export function openMailer({
   const compose = async (message: Mail) => {
     const template = message.compiled ?? mailIn(await compiled(), message.template, message.language)
     if (template === undefined) throw new RangeError('there is no such template')
-    const { from: author = sender, replyTo = mail?.replyTo } = message
-    return composeMessage(message, template, author, replyTo ?? undefined)
+    return composeMessage(message, template, message.from ?? sender, mail?.replyTo)
   }
   return {
     configured: true,

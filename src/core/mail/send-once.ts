@@ -57,8 +57,6 @@ export interface Tried {
   readonly compiled: CompiledMail
   /** Those of a lesson, without its unsubscribe link; none of another mail, whose caller gives them again. */
   readonly slots: Mail['slots']
-  /** What else of its bytes depends on the configuration; an earlier build kept none. */
-  readonly parts?: Pick<Mail, 'from' | 'replyTo' | 'unsubscribeUrl'>
 }
 
 /** A mail requested twice is sent once, and a retry keeps the Date header of the first attempt. */
@@ -123,13 +121,12 @@ const LARGEST_BYTES = 1_000_000
 export const keepTried = (store: Keeps, mailer: Mailer, mail: Mail, key: string, slots = {}) =>
   mailer
     .compose(mail)
-    .then(({ source, date, from, replyTo = null }) => {
+    .then(({ source, date }) => {
       if (source === undefined) return
       const text = JSON.stringify(source.compiled)
       // Each text once, however many mails it composed.
       const id = `tried ${hash('sha256', text, 'base64url')}`
-      const parts = { from, replyTo, unsubscribeUrl: mail.unsubscribeUrl }
-      const kept = JSON.stringify({ template: mail.template, slots, parts, text: id })
+      const kept = JSON.stringify({ template: mail.template, slots, text: id })
       return store.keepTexts({ [id]: text, [`tried ${key}`]: kept }, +date)
     })
     .catch(() => {})
@@ -139,15 +136,6 @@ export async function triedBefore(store: Keeps, key: string): Promise<Tried | un
   const compiled = text && jsonObject((await store.keptText(String(text))) ?? '')
   // Written above, both or neither.
   return compiled ? ({ ...known, compiled } as object as Tried) : undefined
-}
-
-/** A mail with the bytes of an attempt that may have been delivered. */
-export function repeatOf(mail: Mail, tried: Tried | undefined): Mail {
-  if (tried === undefined) return mail
-  const { compiled, slots, parts = {} } = tried
-  const { unsubscribeUrl: own } = mail.slots
-  const link = own !== undefined && { unsubscribeUrl: parts.unsubscribeUrl ?? own }
-  return { ...mail, compiled, ...parts, slots: { ...mail.slots, ...slots, ...link } }
 }
 
 /** Sends a mail at most once under its key: stored first, to be sent for certain, or at once. */
@@ -201,7 +189,7 @@ export async function sendOnce(
   try {
     const tried = begun.firstAttemptAt === now ? undefined : await triedBefore(sentMail, key)
     const date = how.date ?? new Date(begun.firstAttemptAt)
-    const attempt = repeatOf({ ...mail, date }, tried)
+    const attempt = { ...mail, date, ...(tried && { compiled: tried.compiled }) }
     const outcome = await mailer.send(attempt)
     if (outcome.kind === 'sent') id = outcome.id
     if (outcome.kind === 'unknown') await keepTried(sentMail, mailer, attempt, key)
