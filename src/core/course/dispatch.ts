@@ -82,6 +82,9 @@ export function createDispatcher(host: CourseHost, options: DispatcherOptions): 
     if (!persistent)
       throw new PlatformError('store_not_persistent', 'Dispatch needs a persistent store; set STORE_URL.')
     const { limit = options.limit, signal } = call
+    const sentAt = (await store.lastSentAt()) ?? 0
+    // One of a clock that was ahead says nothing.
+    if (sentAt > last.takenAt && sentAt <= clock.now()) last.takenAt = sentAt
     const held = recent(PAUSE_ASKED_MS, timer.monotonic, async () =>
       (await isPaused()) ? PAUSED : undefined,
     )
@@ -111,7 +114,7 @@ interface Lesson extends Ready {
   readonly plan: Plan
 }
 
-/** What calls have in common, with the time at which the provider last took a lesson. */
+/** What calls have in common, with the time at which the provider last took a lesson, of whichever process. */
 type Shared = Pick<Source<Claim>, 'pace' | 'held'> & { readonly last: { takenAt: number } }
 
 /** The lessons that are due, for one dispatch call, and what it counts of them. */

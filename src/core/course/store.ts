@@ -172,6 +172,8 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement>, Keep
   settle(settlements: readonly Settlement[]): Promise<void>
   /** Cheap enough for every scrape: reads the indexes of what is due, claimed or in trouble, and no other row. */
   backlog(now: number, request?: DispatchRequest): Promise<Backlog>
+  /** When a lesson was last sent, by whichever process, within some seconds. */
+  lastSentAt(): Promise<number | undefined>
   listDue(now: number, limit: number, request?: DispatchRequest): Promise<readonly Subscription[]>
   /** Whether a gentle claim would find a lesson now. One look into the index, unless much is overdue. */
   isDue(now: number): Promise<boolean>

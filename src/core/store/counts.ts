@@ -2,7 +2,7 @@ import type { DispatchRequest } from '../course/dispatch-request.ts'
 import type { Backlog, CourseCounts, CourseStore } from '../course/store.ts'
 import type { Problem, SubscriptionState } from '../course/subscription.ts'
 import { DAY_MS, HOUR_MS } from '../durations.ts'
-import { all, first, type Sql, type Steps, scalar } from './sql.ts'
+import { all, first, getTime, type Sql, type Steps, scalar } from './sql.ts'
 import { subscriptions } from './subscriptions.ts'
 
 /** The name in `meta` of the time at which the last lesson was sent, to within seconds. */
@@ -75,6 +75,7 @@ export function counts({ one, read }: Sql) {
   }
   return {
     backlog: (now, request) => read(() => backlog(now, request)),
+    lastSentAt: () => read(() => getTime(SENT_NOTE)),
     counts: (now, longest = 0) =>
       read(function* (): Steps<CourseCounts> {
         const states = yield* all<StateRow>(TEXTS.byState)
