@@ -79,8 +79,9 @@ export interface SentMailStore {
     readonly mail?: QueuedMail | undefined
   }): Promise<BegunMail | 'capped' | 'conflict' | 'sending'>
   /** Lets others send a mail that is sent at once, and was not. */
-  release(key: string): Promise<void>
-  recordSent(input: { readonly key: string; readonly id: string }): Promise<void>
+  release(held: { readonly key: string; readonly now: number }): Promise<void>
+  /** Releases it too: `now` is the time that `begin` was given. */
+  recordSent(input: { readonly key: string; readonly id: string; readonly now: number }): Promise<void>
   /** Keeps texts under keys that no mail has, as long as it remembers mails; what is kept already stays. */
   keepTexts(texts: Readonly<Record<string, string>>, now: number): Promise<void>
   keptText(key: string): Promise<string | undefined>
@@ -179,7 +180,7 @@ export async function sendOnce(
   })
   if (begun === 'capped') return notSent('this recipient has had enough mail for now; try again later')
   if (begun === 'conflict') return { kind: 'conflict' }
-  if (begun === 'sending') return notSent('another process is sending this mail; try again in two minutes')
+  if (begun === 'sending') return notSent('another process is sending this mail; try again later')
   if (begun.sentId !== undefined) return { kind: 'sent', id: begun.sentId }
   if (queue && (isStored || begun.isQueued)) {
     queue.wake()
@@ -196,7 +197,9 @@ export async function sendOnce(
     return answerOf(outcome)
   } finally {
     // What was sent is sent, even if that cannot be noted.
-    await (id === undefined ? sentMail.release(key) : sentMail.recordSent({ key, id })).catch(() => {})
+    await (id === undefined ? sentMail.release({ key, now }) : sentMail.recordSent({ key, id, now })).catch(
+      () => {},
+    )
   }
 
   async function queueable(mail: Mail, record: MailPayload['record']): Promise<QueuedMail | string> {

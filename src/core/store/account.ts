@@ -21,7 +21,8 @@ export const TEXTS = {
   hold: `INSERT INTO sent_mail (key, first_attempt_at) VALUES ('sending ' || CAST(@key AS text), @now)
     ON CONFLICT (key) DO UPDATE SET first_attempt_at = excluded.first_attempt_at
     WHERE abs(excluded.first_attempt_at - sent_mail.first_attempt_at) >= ${LEASE_MS}`,
-  release: "DELETE FROM sent_mail WHERE key = 'sending ' || CAST(@key AS text)",
+  // Another process may hold it by now.
+  release: "DELETE FROM sent_mail WHERE key = 'sending ' || CAST(@key AS text) AND first_attempt_at = @now",
   adopt: 'UPDATE sent_mail SET content = @content WHERE key = @key AND content IS NULL',
   sent: 'UPDATE sent_mail SET sent_id = @id WHERE key = @key',
   claimEvent: `INSERT INTO payment_event (id, type, received_at, claimed_until) VALUES (@id, @type, @now, @until)
@@ -72,11 +73,11 @@ export const sentMail = ({ one, write }: Sql): SentMailStore => ({
       if (isAtOnce && (yield* run(TEXTS.hold, { key, now })) === 0) return 'sending'
       return { firstAttemptAt, sentId, isQueued }
     }),
-  release: async (key) => void (await one(run(TEXTS.release, { key }))),
-  recordSent: ({ key, id }) =>
+  release: async (held) => void (await one(run(TEXTS.release, held))),
+  recordSent: ({ key, id, now }) =>
     write(function* () {
       yield* run(TEXTS.sent, { key, id })
-      yield* run(TEXTS.release, { key })
+      yield* run(TEXTS.release, { key, now })
     }),
   keepTexts: (texts, now) =>
     write(function* () {

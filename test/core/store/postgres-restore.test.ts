@@ -72,7 +72,7 @@ async function dumped() {
   const audit = audited('pause', NOW + 1)
   await store.sending.pause({ streams: ['notice'], reason: 'wrong texts', now: NOW + 1, audit })
   await store.sentMail.begin({ key: 'welcome', now: NOW + 1, recipient: 'r', caps: [], content: 'c' })
-  await store.sentMail.recordSent({ key: 'welcome', id: 'sent' })
+  await store.sentMail.recordSent({ key: 'welcome', id: 'sent', now: NOW + 1 })
   await store.close()
   /** Puts the dump in the place of the store; `kept` is the schema that holds the replaced one. */
   const restore = async (kept?: string) => {

@@ -19,7 +19,7 @@ describe.each(KINDS)('on the store %s', (kind) => {
         caps: RECIPIENT_CAPS,
         content: 'c',
       })
-      await store.sentMail.release(`mail-${n}`)
+      await store.sentMail.release({ key: `mail-${n}`, now })
       return typeof begun === 'string' ? begun : begun.firstAttemptAt
     }
     for (let n = 0; n < 5; n += 1) expect(await ask(n, NOW)).toBe(NOW)
@@ -40,8 +40,19 @@ describe.each(KINDS)('on the store %s', (kind) => {
     const { sentMail } = await openTestStore(await addressOf(kind))
     const mail = { key: 'mail', now: NOW, recipient: 'r', caps: RECIPIENT_CAPS, content: 'c' }
     await sentMail.begin(mail)
-    await sentMail.recordSent({ key: 'mail', id: 'a \0 of \ud83d' })
+    await sentMail.recordSent({ key: 'mail', id: 'a \0 of \ud83d', now: NOW })
     expect(await sentMail.begin(mail)).toMatchObject({ sentId: expect.stringMatching(/^a/) })
+  })
+
+  test('a process whose hold of a key is over does not release that of the next', async () => {
+    const { sentMail } = await openTestStore(await addressOf(kind))
+    const begin = (now: number) =>
+      sentMail.begin({ key: 'mail', now, recipient: 'r', caps: RECIPIENT_CAPS, content: 'c' })
+    await begin(NOW)
+    expect(await begin(NOW + 80_000)).toBe('sending')
+    expect(await begin(NOW + 100_000)).toMatchObject({ sentId: undefined })
+    await sentMail.release({ key: 'mail', now: NOW })
+    expect(await begin(NOW + 101_000)).toBe('sending')
   })
 
   test('a mail that expired while its stream was paused is recorded, without what it said, and deleted a month later', async () => {
