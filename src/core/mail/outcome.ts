@@ -237,12 +237,12 @@ export const HTTP_OUTCOMES = {
 
 export type HttpRow = keyof typeof HTTP_OUTCOMES
 
-export function httpOutcome(fault: HttpFault, retryAfterMs?: number): Failure {
+export function httpOutcome(fault: HttpFault, retryAfterMs = 0): Failure {
   const outcome = fault.row ? HTTP_OUTCOMES[fault.row].outcome : decide<HttpFault>(HTTP_OUTCOMES, fault)
   return {
     ...outcome,
     ...(fault.status !== undefined && { reason: `${outcome.reason} (${fault.status})` }),
-    ...(outcome.kind === 'transient' && retryAfterMs !== undefined && { retryAfterMs }),
+    ...(outcome.kind === 'transient' && retryAfterMs > 0 && { retryAfterMs }),
   }
 }
 

@@ -78,8 +78,8 @@ test('a request that never left through a proxy has the proxy as its cause, and 
   expect(reasonOf(true, 'CERT_HAS_EXPIRED')).toMatch(/certificate/)
 })
 
-test('a waiting time is kept where the message may be tried again, also one of nothing', () => {
-  expect(httpOutcome({ status: 429, errno: undefined }, 0)).toHaveProperty('retryAfterMs', 0)
+test('a waiting time is kept where the message may be tried again; one of nothing is none', () => {
+  expect(httpOutcome({ status: 429, errno: undefined }, 0)).toHaveProperty('retryAfterMs', 1000)
   expect(httpOutcome({ status: 503, errno: undefined }, 5)).toHaveProperty('retryAfterMs', 5)
   expect(httpOutcome({ status: 429, errno: undefined })).toHaveProperty('retryAfterMs', 1000)
   expect(httpOutcome({ status: 503, errno: undefined })).not.toHaveProperty('retryAfterMs')
