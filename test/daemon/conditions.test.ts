@@ -153,7 +153,7 @@ test('three webhooks that are refused within ten minutes are reported, until ten
   expect([await it.reasons(1), await it.reasons(6)]).toEqual([{}, {}])
   it.feedbackRefused(1)
   expect(await it.reasons(9)).toEqual({
-    feedback_refused: 'within ten minutes 3 webhooks were refused: not signed by the provider',
+    feedback_refused: 'within ten minutes 3 webhooks were refused: wrong secret or clock',
   })
   expect([await it.reasons(12), await it.reasons(23)]).toEqual([{}, {}])
   it.feedbackRefused(3)

@@ -73,7 +73,7 @@ export const OUTCOME_ALERTS = {
     bad: { result: 'refused' },
     // Those that anybody can make do not count; a provider whose secret was changed repeats its own.
     least: 3,
-    reason: (bad) => `${bad} webhooks were refused: not signed by the provider`,
+    reason: (bad) => `${bad} webhooks were refused: wrong secret or clock`,
     rule: {
       name: 'PlatformFeedbackRefused',
       severity: 'ticket',

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { localLimiter, policiesOf } from '../../core/access/limit/limiter.ts'
-import { DAY_MS } from '../../core/durations.ts'
+import { HOUR_MS } from '../../core/durations.ts'
 import { engineVariables } from '../../core/env/groups.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { FEEDBACK_KINDS } from '../../core/mail/feedback/event.ts'
@@ -22,6 +22,9 @@ const FeedbackAnswer = z.strictObject({
   repeated: count.describe('Those of them that took effect before.'),
   ignored: count.describe('What says nothing about a recipient, or names no valid address.'),
 })
+
+/** Providers repeat for eight hours or more: an alert after this loses nothing. */
+const WORKS_MS = 6 * HOUR_MS
 
 export const route = () =>
   defineRoute({
@@ -74,14 +77,15 @@ export const route = () =>
         const { signature = 'right' } = reading.kind === 'refused' ? reading : {}
         if (signature === 'right') rightAt = now
         if (reading.kind === 'refused') {
-          const isForged = signature === 'none' || (signature === 'wrong' && now - rightAt <= DAY_MS)
+          const works = now - rightAt <= WORKS_MS
+          const isForged = signature === 'none' || (signature === 'wrong' && works)
           metrics.feedback(provider, isForged ? 'forged' : 'refused')
           // A password can be guessed, so the gate limits wrong ones. Only here, a right signature is never too many.
           const isPassword = reading === WRONG_PASSWORD
           const retryAfterSeconds = Math.ceil(refusals.take(authFailure, c.client).retry / 1_000_000)
           if (retryAfterSeconds > 0 && signature !== 'right' && !isPassword)
             throw new PlatformError('rate_limited', 'Too many webhooks were refused.', { retryAfterSeconds })
-          const level = signature === 'none' ? 'debug' : 'warn'
+          const level = signature === 'none' && works ? 'debug' : 'warn'
           log[level]('feedback_refused', `feedback was refused: ${reading.reason}`, { provider })
           throw new PlatformError(
             isPassword ? 'unauthenticated' : 'signature_invalid',
