@@ -83,7 +83,7 @@ export function createDispatcher(host: CourseHost, options: DispatcherOptions): 
       throw new PlatformError('store_not_persistent', 'Dispatch needs a persistent store; set STORE_URL.')
     const { limit = options.limit, signal } = call
     const sentAt = (await store.lastSentAt()) ?? 0
-    // One of a clock that was ahead says nothing.
+    // A time in the future was noted under a clock that was ahead.
     if (sentAt > last.takenAt && sentAt <= clock.now()) last.takenAt = sentAt
     const held = recent(PAUSE_ASKED_MS, timer.monotonic, async () =>
       (await isPaused()) ? PAUSED : undefined,

@@ -390,7 +390,7 @@ describe.each([
   ['sqlite', 25],
   ['postgres', 5],
 ] as const)('on %s', (kind, numRuns) => {
-  test('whoever an import takes gets the next lesson when it says, and db verify finds no fault then or later', async () => {
+  test('somebody imported gets the next lesson at next_at, and db verify finds no fault', async () => {
     const iso = (ms: number) => new Date(START + ms).toISOString()
     const days = (min: number, max: number) =>
       fc.oneof(
