@@ -34,11 +34,11 @@ export function readDefinitionFiles(definition: PlatformDefinition, folder: stri
   const fileOf = (own: string, name: string) =>
     path.join(path.relative(folder, own), name + (existsSync(path.join(own, `${name}.md`)) ? '.md' : '.mjml'))
   // Where each mail comes from. A file replaces the preset's mail of its name; nothing replaces a lesson.
-  const sources = new Map([
-    ...presetOf(definition).mails.definitions.map(({ name }) => [name, `the preset’s ${name}`] as const),
-    ...Object.keys(definition.templates ?? {}).map((name) => [name, `the template ${name}`] as const),
-    ...templates.map((name) => [name, fileOf(folderOfMails ?? folder, name)] as const),
-  ])
+  const sources = new Map<string, () => string>()
+  for (const { name } of presetOf(definition).mails.definitions)
+    sources.set(name, () => `the preset’s ${name}`)
+  for (const name of Object.keys(definition.templates ?? {})) sources.set(name, () => `the template ${name}`)
+  for (const name of templates) sources.set(name, () => fileOf(folderOfMails ?? folder, name))
   const originals = folderOfMails === undefined ? [] : [folderOfMails]
   const lessons = new Map<string, { readonly folder: string; readonly names: readonly string[] }>()
   for (const [id, { lessons: written }] of Object.entries(courses)) {
@@ -58,9 +58,9 @@ export function readDefinitionFiles(definition: PlatformDefinition, folder: stri
     // Two files of one name in a folder are the compiler's to report.
     for (const lesson of new Set(names)) {
       const mail = lessonName(id, lesson)
-      const [file, other] = [fileOf(own, lesson), sources.get(mail)]
+      const [file, other] = [() => fileOf(own, lesson), sources.get(mail)]
       if (other !== undefined)
-        place.fault(`${other} and ${file} are both the mail ${mail}.`, 'Rename one of the two.')
+        place.fault(`${other()} and ${file()} are both the mail ${mail}.`, 'Rename one of the two.')
       sources.set(mail, file)
     }
     originals.push(own)
