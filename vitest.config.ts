@@ -54,6 +54,7 @@ const ALONE = [
 const LONG = [
   'test/simulation/**/*.test.ts',
   'test/e2e/status-record.test.ts',
+  'test/{daemon/postgres-outage,daemon/job-store-postgres,e2e/moving-day}.test.ts',
   'test/scripts/{mutants,options,proof}.test.ts',
   'test/security/growth.test.ts',
 ]
@@ -63,7 +64,7 @@ const LONG = [
  * late, and the last of them would run alone.
  */
 const FIRST =
-  /(?:hostile-report|postgres-outage|portability|emergency-stop|interleaving|env-verify|moving-day|lifecycle|pace|daemon\/notices|alarms|mail\/hostile|leaves-nothing|oracle)\.test\.ts$/
+  /(?:hostile-report|portability|interleaving|emergency-stop|env-verify|lifecycle|pace|daemon\/notices|alarms|mail\/hostile|leaves-nothing|oracle)\.test\.ts$/
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -17,7 +17,7 @@ import { learning } from '../../src/presets/learning/platform.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { channelOf, hostAt } from '../support/incidents.ts'
 import { serveBodies } from '../support/servers.ts'
-import { addressOf, openTestStore } from '../support/stores.ts'
+import { addressOf, KEPT, openTestStore } from '../support/stores.ts'
 
 interface Event {
   readonly type: string
@@ -477,7 +477,7 @@ const kilns = resolvePlatform(
   { folder: '/' },
 )
 
-describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
+describe.each(KEPT)('on %s', (kind) => {
   const toldBy = (events: readonly Event[]) =>
     events.map(({ type, data }) => `${data.cause} ${type.split('.')[1]}`)
 

@@ -7,7 +7,7 @@ import type { MailParts, SendEmailInput } from '../../src/core/mail/send-email.t
 import { openPlatform } from '../../src/daemon/platform.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { bodyOf, clock, JWT_SECRET, NOW, token } from '../support/accounts.ts'
-import { addressOf, openTestStore } from '../support/stores.ts'
+import { addressOf, KEPT, openTestStore } from '../support/stores.ts'
 import { testTransport } from '../support/test-transport.ts'
 
 const MAIL: SendEmailInput = {
@@ -95,7 +95,7 @@ async function world(kind: 'memory' | 'sqlite' | 'postgres') {
 const SENT = { sent: true, id: 'provider-1' }
 const DOWN: Outcome = { kind: 'transient', scope: 'message', reason: 'busy' }
 
-describe.each(['sqlite', 'postgres'] as const)('durable mail on %s', (kind) => {
+describe.each(KEPT)('durable mail on %s', (kind) => {
   test('answers once it is stored; a process that dies before the handover leaves it to the next', async () => {
     const it = await world(kind)
     it.answer(it.hang)

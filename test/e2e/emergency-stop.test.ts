@@ -5,7 +5,7 @@ import { JWT_SECRET, token } from '../support/accounts.ts'
 import { startDaemon } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { command } from '../support/in-process.ts'
-import { addressOf } from '../support/stores.ts'
+import { addressOf, KEPT } from '../support/stores.ts'
 
 const DISPATCH = 'a-dispatch-secret-of-thirty-two-b'
 const REASON = 'wrong prices in all mails'
@@ -65,7 +65,7 @@ async function platform(kind: 'sqlite' | 'postgres') {
 test('an operator stops all mail of a running daemon by one command, and lets it go on by another', async () => {
   // Both at once: most of it is waiting for what the daemon last asked its store.
   await Promise.all(
-    (['sqlite', 'postgres'] as const).map(async (kind) => {
+    KEPT.map(async (kind) => {
       const it = await platform(kind)
       expect((await it.run('course', 'enrol', 'ada@example.com')).exitCode).toBe(0)
       expect(await it.run('mail', 'pause', '--stream', 'corse', '--reason', REASON)).toMatchObject({

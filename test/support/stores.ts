@@ -13,12 +13,16 @@ export type StoreKind = Store['kind']
 /** Every store there is: the one behavioural suite runs over each. */
 export const STORES: StoreKind[] = ['memory', 'sqlite', 'postgres']
 
+/** Where the suites of what is built on a store run: `npm test` has a file, and test/load a PostgreSQL. */
+export const KEPT: ('sqlite' | 'postgres')[] = ['sqlite']
+
 let wayTo = (url: string) => url
 
-/** From here on the suites run over PostgreSQL alone, by another way to it. */
-export function onlyPostgresBy(way: typeof wayTo): void {
+/** From here on the suites run over PostgreSQL alone, also by another way to it. */
+export function onlyPostgresBy(way: typeof wayTo = wayTo): void {
   wayTo = way
   STORES.splice(0, STORES.length, 'postgres')
+  KEPT.splice(0, KEPT.length, 'postgres')
 }
 
 let server: Promise<PostgresDatabases> | undefined

@@ -12,7 +12,7 @@ import { secret } from '../../../src/core/secret.ts'
 import { copyStore, openMaintenance } from '../../../src/core/store/open.ts'
 import { courseWith } from '../../support/course.ts'
 import { compiledMails } from '../../support/learning.ts'
-import { addressOf, openTestStore } from '../../support/stores.ts'
+import { addressOf, KEPT, openTestStore } from '../../support/stores.ts'
 import { testTransport } from '../../support/test-transport.ts'
 
 const ADA = { spelling: 'Ada@example.com', identity: 'ada@example.com' }
@@ -49,7 +49,7 @@ async function world(kind: 'sqlite' | 'postgres') {
   }
 }
 
-describe.each(['sqlite', 'postgres'] as const)('confirmations on %s', (kind) => {
+describe.each(KEPT)('confirmations on %s', (kind) => {
   test('a confirmation whose process is killed before the handover is mailed by another, and asking again mails no second', async () => {
     const it = await world(kind)
     const killed = it.process({ checkToken: () => NEVER })

@@ -10,6 +10,7 @@ import { readSchema } from '../../../src/core/store/schema.ts'
 import { performer } from '../../../src/core/store/sqlite/sql.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { courseWith, START } from '../../support/course.ts'
+import { KEPT } from '../../support/stores.ts'
 
 const HOUR_MS = 3_600_000
 const lessons = (count: number) => Array.from({ length: count }, (_, index) => `course-day-${index + 1}`)
@@ -35,7 +36,7 @@ const catalogOf = (...courses: CourseDefinition[]) =>
 const ADA = { spelling: 'ada@example.com', identity: 'ada@example.com' }
 const day = (message: { key: string }) => message.key.slice(0, message.key.lastIndexOf('.'))
 
-describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
+describe.each(KEPT)('on %s', (kind) => {
   test('a person takes three courses at once, each at its own pace, and ends one of them', async () => {
     const it = await courseWith(0, { kind, catalog: catalogOf(pottery, drawing) })
     const sentAt = new Map<string, string>()

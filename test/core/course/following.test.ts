@@ -7,6 +7,7 @@ import { learning } from '../../../src/presets/learning/platform.ts'
 import { courseWith, START } from '../../support/course.ts'
 import { compiledMails } from '../../support/learning.ts'
 import { olderBuild } from '../../support/older-builds.ts'
+import { KEPT } from '../../support/stores.ts'
 
 const [A, B, C, D] = ['course-day-1', 'course-day-2', 'course-day-3', 'course-day-4'] as const
 const ADA = { spelling: 'ada@example.com', identity: 'ada@example.com', course: 'pottery' }
@@ -27,7 +28,7 @@ const followingEvery = (ms: number, lessons: readonly string[]) =>
     },
   ])
 
-describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
+describe.each(KEPT)('on %s', (kind) => {
   /** Ada, in a course that is deployed again and again. */
   async function deployed(...lessons: string[]) {
     let leaseNow = START

@@ -6,6 +6,7 @@ import type { Outcome } from '../../../src/core/mail/mailer.ts'
 import { virtualTime } from '../../simulation/virtual-time.ts'
 import { courseWith, START } from '../../support/course.ts'
 import { begin } from '../../support/learning.ts'
+import { KEPT } from '../../support/stores.ts'
 import { during } from '../../support/virtual-work.ts'
 
 const SECOND = 1000
@@ -39,7 +40,7 @@ test('ends the call if the store cannot be written for longer than a lease', asy
   expect(time.elapsed()).toBeLessThanOrEqual(90 * SECOND)
 })
 
-describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
+describe.each(KEPT)('on %s', (kind) => {
   test('a claim is held by its call and no other, also while its subscriber is gone, until its lease ends', async () => {
     let lease = 1_000_000
     const it = await courseWith(1, { kind, leaseClock: () => lease })

@@ -18,7 +18,7 @@ import { testContext } from '../../support/context.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { closeIncident, openIncident } from '../../support/incidents.ts'
 import { compiledMails } from '../../support/learning.ts'
-import { addressOf, postgresServer, type StoreKind } from '../../support/stores.ts'
+import { addressOf, KEPT, postgresServer, type StoreKind } from '../../support/stores.ts'
 import { testTransport } from '../../support/test-transport.ts'
 
 const MINUTE = 60_000
@@ -152,7 +152,7 @@ async function world(kind: StoreKind) {
   }
 }
 
-describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
+describe.each(KEPT)('notices on %s', (kind) => {
   test('a subscriber gets one mail when an incident opens and one when it closes, with one-click unsubscribe', async () => {
     const { subscribe, opens, closes, round, says, messages, course } = await world(kind)
     await subscribe('ada@example.com')
@@ -612,12 +612,9 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 
-test.each([
-  ['sqlite', 20],
-  ['postgres', 4],
-] as const)(
+test.each(KEPT)(
   'on %s, processes killed between sending and recording lose no notice, and send none twice or out of order',
-  async (kind, numRuns) => {
+  async (kind) => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
         const { open, arrived, answer, pass, subscribe, opens, closes, store, clock } = await world(kind)
@@ -690,13 +687,13 @@ test.each([
           expect(missing.filter(({ kind, subject }) => kind !== 'opened' || !ended.has(subject))).toEqual([])
         }
       }),
-      { numRuns },
+      { numRuns: kind === 'sqlite' ? 20 : 4 },
     )
   },
   60_000,
 )
 
-describe.each(['sqlite', 'postgres'] as const)('the row of a subscriber to incidents on %s', (kind) => {
+describe.each(KEPT)('the row of a subscriber to incidents on %s', (kind) => {
   test('is checked by verify, exported with its history, and gone after an erasure', async () => {
     const { address, subscribe, opens, round, says, clock } = await world(kind)
     if (address === undefined) throw new Error('this store has no address')

@@ -15,7 +15,7 @@ import { learning } from '../../../src/presets/learning/platform.ts'
 import { testContext } from '../../support/context.ts'
 import { courseWith } from '../../support/course.ts'
 import { emptyFolder } from '../../support/folder.ts'
-import { postgresServer } from '../../support/stores.ts'
+import { KEPT, postgresServer } from '../../support/stores.ts'
 import { testTransport } from '../../support/test-transport.ts'
 
 const DAY_MS = 86_400_000
@@ -109,7 +109,7 @@ async function school(kind: 'sqlite' | 'postgres', course: Partial<PlatformDefin
   }
 }
 
-describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
+describe.each(KEPT)('on %s', (kind) => {
   test('lessons that are edited, renamed, deleted or translated later still reach those enrolled before as they were', async () => {
     const it = await school(kind)
     await it.enrol('ada')

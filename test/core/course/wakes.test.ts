@@ -7,8 +7,9 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/durations.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { courseWith } from '../../support/course.ts'
 import { begin } from '../../support/learning.ts'
+import { KEPT } from '../../support/stores.ts'
 
-describe.each(['sqlite', 'postgres'] as const)('the schedule on %s', (kind) => {
+describe.each(KEPT)('the schedule on %s', (kind) => {
   async function schedule() {
     const it = await courseWith(2, { kind })
     const calls: unknown[] = []

@@ -4,10 +4,11 @@ import { followRound, type Streaks } from '../../../src/core/incidents/causes.ts
 import { conditionsReport, lateBefore } from '../../../src/core/incidents/conditions.ts'
 import type { Outcome } from '../../../src/core/mail/mailer.ts'
 import { courseWith } from '../../support/course.ts'
+import { KEPT } from '../../support/stores.ts'
 
 const LATER: Outcome = { kind: 'transient', scope: 'message', reason: '451 try again later' }
 
-describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
+describe.each(KEPT)('on %s', (kind) => {
   /** Three people, a call each hour, and what the daemon says after each: the hours in which lessons are late. */
   async function threePeople() {
     const it = await courseWith(3, { kind })
