@@ -13,58 +13,38 @@ interface Bound {
   readonly path?: string
 }
 
+/** Rows of values that are put at a place with what they need beside them. */
+const boundsOf =
+  (at: string, place: string, put: (value: unknown, path: string) => unknown = (value) => value) =>
+  (path: string, taken: readonly unknown[], refused: readonly unknown[]): Bound => ({
+    at,
+    taken: taken.map((value) => put(value, path)),
+    refused: refused.map((value) => put(value, path)),
+    path: `${place}${path}`,
+  })
 const VARIABLE = 'groups/kiln/variables/KILN_X'
-const variable = (path: string, taken: readonly object[], refused: readonly object[]): Bound => ({
-  at: VARIABLE,
-  taken,
-  refused,
-  path: `groups.kiln.variables.KILN_X${path}`,
-})
-const rule = (path: string, taken: readonly object[], refused: readonly object[]): Bound => ({
-  at: 'groups/kiln/rules',
-  taken: taken.map((one) => [one]),
-  refused: refused.map((one) => [one]),
-  path: `groups.kiln.rules[0]${path}`,
-})
-const probe = (target: string, taken: readonly string[], refused: readonly string[]): Bound => ({
-  at: 'probes/kiln',
-  taken: taken.map((value) => ({ service: 'web', [target]: value })),
-  refused: refused.map((value) => ({ service: 'web', [target]: value })),
-  path: `probes.kiln.${target}`,
-})
-const course = (path: string, taken: readonly object[], refused: readonly object[]): Bound => ({
-  at: 'courses/clay',
-  taken: taken.map((one) => ({ lessons: './clay', ...one })),
-  refused: refused.map((one) => ({ lessons: './clay', ...one })),
-  path: `courses.clay${path}`,
-})
-const template = (path: string, taken: readonly object[], refused: readonly object[]): Bound => ({
-  at: 'templates',
-  taken: taken.map((one) => ({ booked: one })),
-  refused: refused.map((one) => ({ booked: one })),
-  path: `templates.booked${path}`,
-})
-const beat = (path: string, taken: readonly object[], refused: readonly object[]): Bound => ({
-  at: 'heartbeats',
-  taken: taken.map((one) => ({ backup: { every: '1d', ...one } })),
-  refused: refused.map((one) => ({ backup: { every: '1d', ...one } })),
-  path: `heartbeats.backup.${path}`,
-})
+const variable = boundsOf(VARIABLE, 'groups.kiln.variables.KILN_X')
+const rule = boundsOf('groups/kiln/rules/0', 'groups.kiln.rules[0]')
+const probe = boundsOf('probes/kiln', 'probes.kiln.', (value, target) => ({
+  service: 'web',
+  [target]: value,
+}))
+const course = boundsOf('courses/clay', 'courses.clay', (more) => ({
+  lessons: './clay',
+  ...(more as object),
+}))
+const template = boundsOf('templates/booked', 'templates.booked')
+const beat = boundsOf('heartbeats/backup', 'heartbeats.backup.', (more) => ({
+  every: '1d',
+  ...(more as object),
+}))
 const COLUMN = { head: 'Firings', kind: 'kiln.booked', compute: 'count' }
 const SECTION = { id: 'a', heading: 'A', caption: 'A', empty: 'None.', rowHead: 'Kiln', columns: [COLUMN] }
-const section = (path: string, taken: readonly object[], refused: readonly object[]): Bound => ({
-  at: 'insights',
-  taken: taken.map((one) => ({ sections: [{ ...SECTION, ...one }] })),
-  refused: refused.map((one) => ({ sections: [{ ...SECTION, ...one }] })),
-  path: `insights.sections[0].${path}`,
-})
+const section = boundsOf('insights', 'insights.sections[0].', (more) => ({
+  sections: [{ ...SECTION, ...(more as object) }],
+}))
 const column = (parts: object) => ({ columns: [{ ...COLUMN, ...parts }] })
-const security = (field: string, taken: readonly unknown[], refused: readonly unknown[]): Bound => ({
-  at: 'security',
-  taken: taken.map((one) => ({ contact: 'tel:1', [field]: one })),
-  refused: refused.map((one) => ({ contact: 'tel:1', [field]: one })),
-  path: `security.${field}`,
-})
+const security = boundsOf('security', 'security.', (value, field) => ({ contact: 'tel:1', [field]: value }))
 /** A name that may have so many characters and no more. */
 const named = (at: string, length: number, value: unknown): readonly Bound[] => [
   { at: `${at}/${long(length)}`, taken: [value] },

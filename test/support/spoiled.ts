@@ -3,11 +3,11 @@ export function spoiled(document: object, path: string, value: unknown): unknown
   const copy: unknown = structuredClone(document)
   const steps = path.split('/')
   const last = steps.pop() ?? ''
-  // A path leads through objects and lists that the test has put there.
-  const target = steps.reduce<unknown>((at, step) => (at as Record<string, unknown>)[step], copy) as Record<
-    string,
-    unknown
-  >
+  let target = copy as Record<string, unknown>
+  for (const step of steps) {
+    target[step] ??= {}
+    target = target[step] as Record<string, unknown>
+  }
   if (value === undefined) delete target[last]
   else target[last] = value
   return copy
