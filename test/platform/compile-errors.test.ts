@@ -35,7 +35,7 @@ const hall = definePlatform({
 export const keys: readonly (string | undefined)[] = [key, readPlatformEnv(hall, {}).hall?.HALL_KEY?.reveal()]
 `
 
-/** What the compiler says of files: each error's file and line, with its text. */
+/** What the compiler says of files, all in one run: the errors of each, as the number of the line and the text. */
 async function compile(files: Readonly<Record<string, string>>) {
   const folder = await emptyFolder()
   const config = {
@@ -49,20 +49,14 @@ async function compile(files: Readonly<Record<string, string>>) {
   const output = await new Promise<string>((resolve) =>
     execFile(process.execPath, tsc, { cwd: folder }, (_, stdout) => resolve(stdout)),
   )
-  const errors = output.split('\n').filter((line) => /error TS/.test(line))
-  return { output, errors, lines: errors.map((line) => /\((\d+),/.exec(line)?.[1]) }
+  const found = [...output.matchAll(/^(\S+)\((\d+),\d+\): (error TS.*)$/gm)]
+  const of = (file: string) =>
+    found.flatMap(([, name, line, text = '']) => (name === file ? [{ line: Number(line), text }] : []))
+  return { output, of, linesOf: (file: string) => of(file).map(({ line }) => line) }
 }
 
-test('each fault of a definition is one compile error, at its place and with its fix, and no other type is lost', async () => {
-  const { output, errors, lines } = await compile({ 'platform.config.mts': DEFINITION })
-  expect(lines).toEqual(['10', '10', '11', '11', '13', '19'])
-  const meant = ['"secret"', '"duration"', "'summary'", '"shop"', '"shop"', '"secret"']
-  for (const [index, name] of meant.entries())
-    expect(errors[index]).toMatch(new RegExp(`Did you mean (?:to write )?'?${name}'?\\?`))
-  expect(output).not.toContain("type 'never'")
-}, 60_000)
-
-test('what env types writes compiles, whatever the kinds, and finds each misuse in its place', async () => {
+/** Types of an environment with every kind of variable, and a program that uses some of them right and some wrong. */
+function environment() {
   const of = { unlocks: 'a', absent: 'b' }
   const kinds = Object.fromEntries(
     VALUE_KINDS.map((kind, at) => [`ALL_${at}`, { kind, ...(kind === 'enum' && { of: ['eu', 'us'] }) }]),
@@ -80,9 +74,9 @@ test('what env types writes compiles, whatever the kinds, and finds each misuse 
       hall: { ...of, always: true, variables: { HALL_SEATS: { kind: 'integer', default: 5 } } },
     },
   })
-  const { errors, lines } = await compile({
+  return {
     'platform-env.d.ts': environmentTypes(contract),
-    'program.mts': `import type { PlatformEnv } from './platform-env.d.ts'
+    'environment.mts': `import type { PlatformEnv } from './platform-env.d.ts'
 declare const env: PlatformEnv
 export const region: 'eu' | 'us' | undefined = env.kiln?.KILN_REGION
 export const key: string | undefined = env.kiln?.KILN_KEY.reveal()
@@ -92,13 +86,11 @@ export const shown: string | undefined = env.kiln?.KILN_KEY
 export const place: 'asia' | undefined = env.kiln?.KILN_REGION
 export const none = [env.kiln.KILN_KEY, env.klin, env.hall.HALL_SEAT]
 `,
-  })
-  expect(lines).toEqual(['7', '8', '9', '9', '9'])
-  expect(errors[3]).toContain("Property 'klin' does not exist")
-  expect(errors[4]).toContain("Did you mean 'HALL_SEATS'?")
-}, 60_000)
+  }
+}
 
-test('what email types writes of the front matter compiles, and finds a missing slot and a mistyped mail in their place', async () => {
+/** Types of a mail that says its slots in its front matter, and a program that sends it right and wrong. */
+async function mails() {
   const folder = await emptyFolder()
   await mkdir(path.join(folder, 'mails'))
   await writeFile(
@@ -107,16 +99,38 @@ test('what email types writes of the front matter compiles, and finds a missing 
   )
   await writeFile(path.join(folder, 'platform.config.json'), '{ "preset": "base", "mails": "./mails" }')
   const { mails } = await loadPlatform({ folder, file: 'platform.config.json' })
-  const { errors, lines } = await compile({
+  return {
     'platform-mails.d.ts': mailTypes(mails.definitions, await mails.compiled()),
-    'program.mts': `import type { MailName, MailSlots } from '${root}src/core/mail/send-email.ts'
+    'mails.mts': `import type { MailName, MailSlots } from '${root}src/core/mail/send-email.ts'
 declare function send<Name extends MailName<object>>(name: Name, slots: MailSlots<object, Name>): void
 send('invoice', { amount: '5', dueAt: 'noon' })
 send('invoice', { amount: '5' })
 send('invoise', { amount: '5' })
 `,
+  }
+}
+
+test('each fault of a definition and each misuse of what env types and email types write is one compile error, at its place and with its fix', async () => {
+  const { output, of, linesOf } = await compile({
+    'platform.config.mts': DEFINITION,
+    ...environment(),
+    ...(await mails()),
   })
-  expect(lines).toEqual(['4', '5'])
-  expect(errors[0]).toContain("'dueAt'")
-  expect(errors[1]).toContain('"invoise"')
+  expect(linesOf('platform.config.mts')).toEqual([10, 10, 11, 11, 13, 19])
+  const meant = ['"secret"', '"duration"', "'summary'", '"shop"', '"shop"', '"secret"']
+  for (const [index, name] of meant.entries())
+    expect(of('platform.config.mts')[index]?.text).toMatch(
+      new RegExp(`Did you mean (?:to write )?'?${name}'?\\?`),
+    )
+  expect(output).not.toContain("type 'never'")
+  expect(linesOf('environment.mts')).toEqual([7, 8, 9, 9, 9])
+  const [, , , unknown, mistyped] = of('environment.mts')
+  expect(unknown?.text).toContain("Property 'klin' does not exist")
+  expect(mistyped?.text).toContain("Did you mean 'HALL_SEATS'?")
+  expect(linesOf('mails.mts')).toEqual([4, 5])
+  expect(of('mails.mts').map(({ text }) => text)).toEqual([
+    expect.stringContaining("'dueAt'"),
+    expect.stringContaining('"invoise"'),
+  ])
+  for (const types of ['platform-env.d.ts', 'platform-mails.d.ts']) expect(linesOf(types)).toEqual([])
 }, 60_000)

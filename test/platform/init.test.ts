@@ -6,6 +6,7 @@ import { checkDefinition } from '../../src/platform/check/check.ts'
 import { PRESETS } from '../../src/platform/contract.ts'
 import { readExample, sketchDefinition } from '../../src/platform/init/sketch.ts'
 import { definitionText, firstLesson } from '../../src/platform/init/write.ts'
+import { anyText } from '../support/any-text.ts'
 
 const sketch = (text: string) => sketchDefinition(text, baseGroups)
 
@@ -292,7 +293,7 @@ test('the first lesson is in the language of the course, or says that it has to 
 
 test('the definition made from any example loads without faults', () => {
   const line = fc.oneof(
-    fc.string({ unit: 'binary' }),
+    anyText(),
     fc
       .tuple(
         fc.constantFrom('', '# ', 'export ', '# --- ', '## '),

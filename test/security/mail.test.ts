@@ -1,10 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { mailboxKey, parseAddress } from '../../src/core/address.ts'
+import { mailboxKey } from '../../src/core/address.ts'
 import { UNCONFIRMED_KEPT_MS } from '../../src/core/course/due.ts'
 import { inertText, recordUrl } from '../../src/core/mail/transactional.ts'
 import type { PlatformOptions } from '../../src/daemon/index.ts'
 import { accountPlatform, bodyOf, NOW, RECORDS, token } from '../support/accounts.ts'
+import { anyText } from '../support/any-text.ts'
 import { begin } from '../support/learning.ts'
 import { addressOf, openTestStore, STORES } from '../support/stores.ts'
 
@@ -25,37 +26,31 @@ async function unconfirmed(options: Partial<PlatformOptions> = {}) {
   return { ...it, follow, state }
 }
 
-const SCANNERS: [what: string, headers: Record<string, string>][] = [
-  ['names no HTML', { Accept: '*/*', 'User-Agent': 'Mozilla/5.0' }],
-  ['accepts nothing in particular', { Accept: '' }],
-  ['accepts pictures', { Accept: 'image/avif,image/webp,*/*;q=0.8' }],
-  [
-    'is Outlook’s link preview',
-    { ...BROWSER, 'User-Agent': 'Mozilla/5.0 (Windows NT 10.0) BingPreview/1.0b' },
-  ],
-  [
-    'is a filter that names itself',
-    { ...BROWSER, 'User-Agent': 'Mozilla/5.0 (compatible; Barracuda Sentinel)' },
-  ],
-  ['is a crawler', { ...BROWSER, 'User-Agent': 'Mozilla/5.0 (compatible; Googlebot/2.1)' }],
-  ['is a messenger', { ...BROWSER, 'User-Agent': 'WhatsApp/2.23' }],
-  ['prefetches', { ...BROWSER, 'Sec-Purpose': 'prefetch' }],
-]
+const SCANNERS = {
+  'names no HTML': { Accept: '*/*', 'User-Agent': 'Mozilla/5.0' },
+  'accepts nothing in particular': { Accept: '' },
+  'accepts pictures': { Accept: 'image/avif,image/webp,*/*;q=0.8' },
+  'Outlook’s link preview': { ...BROWSER, 'User-Agent': 'Mozilla/5.0 (Windows NT 10.0) BingPreview/1.0b' },
+  'a filter that names itself': { ...BROWSER, 'User-Agent': 'Mozilla/5.0 (compatible; Barracuda Sentinel)' },
+  'a crawler': { ...BROWSER, 'User-Agent': 'Mozilla/5.0 (compatible; Googlebot/2.1)' },
+  'a messenger': { ...BROWSER, 'User-Agent': 'WhatsApp/2.23' },
+  'a prefetch': { ...BROWSER, 'Sec-Purpose': 'prefetch' },
+}
 
-test.each(SCANNERS)(
-  'a fetch of the confirmation link that %s confirms nothing; a person does afterwards',
-  async (_, headers) => {
-    const { follow, state } = await unconfirmed()
+test('a fetch of the confirmation link by a scanner confirms nothing; a person does afterwards', async () => {
+  const { follow, state } = await unconfirmed()
+  const statuses = new Set<number>()
+  for (const [scanner, headers] of Object.entries(SCANNERS)) {
     const looked = await follow(headers)
-    expect([200, 204]).toContain(looked.status)
-    expect(await state()).toBe('unconfirmed')
-    if (looked.status === 200) {
+    statuses.add(looked.status)
+    if (looked.status === 200)
       expect(await looked.text()).toMatch(/<form method="post" action="\/api\/email\/confirm\?token=[\w-]+">/)
-      expect((await follow(BROWSER, 'POST')).status).toBe(200)
-    } else expect((await follow(BROWSER)).status).toBe(200)
-    expect(await state()).toBe('confirmed')
-  },
-)
+    expect(await state(), scanner).toBe('unconfirmed')
+  }
+  expect([...statuses].toSorted()).toEqual([200, 204])
+  expect((await follow(BROWSER, 'POST')).status).toBe(200)
+  expect(await state()).toBe('confirmed')
+})
 
 test('a browser, a program that asks for JSON and a plain request confirm by GET', async () => {
   for (const headers of [BROWSER, { Accept: 'application/json' }, {}]) {
@@ -96,21 +91,20 @@ async function subscribed(options: Partial<PlatformOptions> = {}) {
 const pageOf = async (response: Response) =>
   (await response.text()).replaceAll(/nonce="[^"]*"|action="[^"]*"/g, '')
 
-test.each(SCANNERS)(
-  'a fetch of the unsubscribe link that %s unsubscribes nobody, and its answer shows no forgery; a person does afterwards',
-  async (_, headers) => {
-    const { open, state, forged } = await subscribed()
+test('a fetch of the unsubscribe link by a scanner unsubscribes nobody, and its answer shows no forgery; a person does afterwards', async () => {
+  const { open, state, forged } = await subscribed()
+  for (const [scanner, headers] of Object.entries(SCANNERS)) {
     const [looked, guessed] = [await open(headers), await open(headers, 'GET', forged)]
     expect(looked.status).toBe(guessed.status)
     const page = await pageOf(looked)
     expect(page).toBe(await pageOf(guessed))
     if (looked.status === 200) expect(page).toContain('<button type="submit">Unsubscribe</button>')
     expect(page).not.toMatch(/unsubscribed/i)
-    expect(await state()).toBe('confirmed')
-    expect(await (await open(BROWSER)).text()).toContain('<h1>Unsubscribed</h1>')
-    expect(await state()).toBe('unsubscribed')
-  },
-)
+    expect(await state(), scanner).toBe('confirmed')
+  }
+  expect(await (await open(BROWSER)).text()).toContain('<h1>Unsubscribed</h1>')
+  expect(await state()).toBe('unsubscribed')
+})
 
 test('a mail program unsubscribes by POST with one click, whatever it calls itself', async () => {
   const { open, state } = await subscribed()
@@ -215,15 +209,6 @@ const ASCII = [
   '"A\\D\\A"@example.com',
 ]
 
-test.each([[SPELLINGS], [ASCII]])('all spellings of one mailbox have one key', (spellings) => {
-  const keys = spellings.flatMap((text) => {
-    const parsed = parseAddress(text)
-    return parsed.ok ? [mailboxKey(parsed.identity)] : []
-  })
-  expect(keys.length).toBeGreaterThan(3)
-  expect(new Set(keys).size).toBe(1)
-})
-
 test('folding a key again changes nothing, and mailboxes that differ in a letter differ', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }), (local) => {
@@ -238,7 +223,10 @@ test('folding a key again changes nothing, and mailboxes that differ in a letter
 test('spelling an address anew mails it no second confirmation within the hour', async () => {
   for (const spellings of [SPELLINGS, ASCII]) {
     const { post, messages, platform } = await accountPlatform()
-    for (const email of spellings) await post('/api/email/subscribe', { email })
+    let taken = 0
+    for (const email of spellings)
+      if ((await post('/api/email/subscribe', { email })).status === 202) taken += 1
+    expect(taken).toBeGreaterThan(3)
     await platform.close()
     expect(messages).toHaveLength(1)
   }
@@ -306,7 +294,11 @@ describe.each(STORES)('on the store %s', (kind) => {
     await course.requestConfirmation(ask('again', NOW - 5 * DAY))
     await course.requestConfirmation(ask('confirmed', start))
     await course.confirm({ begin, tokenHash: `hash-confirmed-${start}`, now: start + 1 })
-    for (let n = 0; n < 510; n += 1) await course.requestConfirmation(ask(`many${n}`, start))
+    // More than are deleted at once.
+    for (let n = 0; n < 510; n += 10)
+      await Promise.all(
+        Array.from({ length: 10 }, (_, at) => course.requestConfirmation(ask(`many${n + at}`, start))),
+      )
     await course.requestConfirmation(ask('fresh', NOW - DAY))
     await course.pruneUnconfirmed(NOW - UNCONFIRMED_KEPT_MS)
     expect(await course.findById('old')).toBeUndefined()
@@ -418,7 +410,7 @@ test('a record’s link stays on the site, whatever its path', () => {
       if (link !== undefined && !/^https?:\/\/[^/\\?#]/i.test(url))
         expect(new URL(link).origin).toBe('https://www.example.com')
     }),
-    { numRuns: 2000 },
+    { numRuns: 500 },
   )
 })
 
@@ -442,7 +434,7 @@ test.each([
 
 test('no name, whatever it is, brings a link, a direction or a line into a subject', () => {
   const piece = fc.oneof(
-    fc.string({ unit: 'binary', maxLength: 6 }),
+    anyText({ maxLength: 6 }),
     fc.constantFrom(
       'http://',
       'https://',
@@ -467,7 +459,7 @@ test('no name, whatever it is, brings a link, a direction or a line into a subje
       expect(text.isWellFormed()).toBe(true)
       expect(inertText(text)).toBe(text)
     }),
-    { numRuns: 2000 },
+    { numRuns: 500 },
   )
 })
 
