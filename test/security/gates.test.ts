@@ -31,36 +31,31 @@ function open(env: Record<string, string> = {}) {
 const PERSONAL =
   /^platformctl_(?:subscriptions|lessons|deliveries|dispatches|store_size)|route="\/api\/email/m
 
-test.each([
+const PROXIED = { 'X-Forwarded-For': '198.51.100.1' }
+const NONE = { HEALTH_DEEP_TOKEN: '' }
+
+test.each<[who: string, from: string, headers: Record<string, string>, whole: boolean, env?: typeof NONE]>([
   ['the health token', '198.51.100.1', { Authorization: `Bearer ${TOKEN}` }, true],
   ['the machine itself, or a proxy on it that adds no header', '127.0.0.1', {}, false],
-  ['a proxy on the machine', '127.0.0.1', { 'X-Forwarded-For': '198.51.100.1' }, false],
+  ['a proxy on the machine', '127.0.0.1', PROXIED, false],
   ['a proxy that says so by another field', '127.0.0.1', { Via: '1.1 edge' }, false],
   ['somebody who claims to be the machine', '198.51.100.1', { 'X-Forwarded-For': '127.0.0.1' }, false],
   ['everybody else', '198.51.100.1', {}, false],
-])('the metrics for %s', async (_, from, headers, whole) => {
-  const { platform, ask } = open()
+  ['the machine itself without a health token', '127.0.0.1', {}, true, NONE],
+  ['the machine itself over IPv6 without a health token', '::1', {}, true, NONE],
+  ['a proxy on the machine without a health token', '127.0.0.1', PROXIED, false, NONE],
+  ['everybody else without a health token', '198.51.100.1', {}, false, NONE],
+])('the metrics for %s', async (_, from, headers, whole, env) => {
+  const { platform, ask } = open(env)
   await platform.store()
   await ask('/api/email/confirm?token=x', '198.51.100.7')
   await ask('/', '198.51.100.7')
-  const response = await ask('/metrics', from, headers as Record<string, string>)
+  const response = await ask('/metrics', from, headers)
   expect(response.status).toBe(200)
   const text = await response.text()
   expect(PERSONAL.test(text)).toBe(whole)
   expect(text).toMatch(/^platformctl_service_state|^platformctl_build_info/m)
   expect(text).toContain('route="/"')
-})
-
-test.each([
-  ['the machine itself', '127.0.0.1', {}, true],
-  ['the machine itself over IPv6', '::1', {}, true],
-  ['a proxy on the machine', '127.0.0.1', { 'X-Forwarded-For': '198.51.100.1' }, false],
-  ['everybody else', '198.51.100.1', {}, false],
-])('without a health token, the metrics for %s', async (_, from, headers, whole) => {
-  const { platform, ask } = open({ HEALTH_DEEP_TOKEN: '' })
-  await platform.store()
-  const text = await (await ask('/metrics', from, headers as Record<string, string>)).text()
-  expect(PERSONAL.test(text)).toBe(whole)
 })
 
 test('no metric that is shown to everybody changes when somebody subscribes, confirms or gets a lesson', async () => {
