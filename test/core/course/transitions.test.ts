@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { dueAt, nextLesson } from '../../../src/core/course/due.ts'
 import type { Claim, SubscriptionRecord } from '../../../src/core/course/subscription.ts'
 import {
   claimOf,
@@ -7,7 +6,6 @@ import {
   lostAttempt,
   record,
   resolve,
-  setAside,
   take,
 } from '../../../src/core/course/transitions/claim.ts'
 import {
@@ -19,7 +17,6 @@ import {
   wantsConfirmation,
 } from '../../../src/core/course/transitions/enrol.ts'
 import { endByFeedback, undoUnsubscribe, unsubscribe } from '../../../src/core/course/transitions/leave.ts'
-import { zones } from '../../../src/core/course/zones.ts'
 import type { Outcome } from '../../../src/core/mail/mailer.ts'
 import { settle } from '../../support/settle.ts'
 
@@ -171,73 +168,51 @@ test('claims go out with the longest in hand first, then the oldest', () => {
 
 const next = { dueAt: NOW + DAY, lessons: 3 }
 const FREE = { claimedAt: undefined, leaseUntil: undefined }
-test.each([
+test.each<[string, Outcome, Partial<SubscriptionRecord>]>([
   [
     'sent',
-    { kind: 'sent', id: 'm' } as const,
-    next,
+    { kind: 'sent', id: 'm' },
     {
       sentDays: [1],
-      dueAt: NOW + DAY,
+      dueAt: next.dueAt,
       lastSentAt: NOWS.now,
-      nextAttemptAt: NOW + DAY,
+      nextAttemptAt: next.dueAt,
       firstAttemptAt: undefined,
-      ...FREE,
     },
   ],
   [
     'refused for good',
-    { kind: 'permanent', hardBounce: false, reason: 'no' } as const,
-    next,
+    { kind: 'permanent', hardBounce: false, reason: 'no' },
     {
       nextAttemptAt: undefined,
       failures: 1,
       problem: { kind: 'parked', reason: 'no', since: NOWS.now },
-      ...FREE,
     },
   ],
   [
     'refused for a dead address',
-    { kind: 'permanent', hardBounce: true, reason: 'gone' } as const,
-    next,
+    { kind: 'permanent', hardBounce: true, reason: 'gone' },
     {
       state: 'unsubscribed',
       unsubscribedAt: NOWS.now,
       nextAttemptAt: undefined,
       failures: 1,
       problem: { kind: 'bounced', reason: 'gone', since: NOWS.now },
-      ...FREE,
     },
   ],
   [
     'of an unknown outcome',
-    { kind: 'unknown', reason: 'late' } as const,
-    next,
+    { kind: 'unknown', reason: 'late' },
     {
       nextAttemptAt: NOWS.now + 5 * MINUTE,
       failures: 1,
       problem: { kind: 'unknown', reason: 'late', since: NOWS.now },
-      ...FREE,
     },
   ],
-  [
-    'put off',
-    { kind: 'transient', scope: 'message', reason: 'greylisted' } as const,
-    next,
-    {
-      nextAttemptAt: NOWS.now + 5 * MINUTE,
-      failures: 1,
-      problem: { kind: 'failed', reason: 'greylisted', since: NOWS.now },
-      ...FREE,
-    },
-  ],
-])(
-  'a lesson that was %s changes exactly these fields of its subscription',
-  (_, outcome, following, expected) => {
-    const after = record(taken, settle(claim, outcome, { ...NOWS, next: following }))
-    expect(changes(taken, after)).toEqual({ fence: 3, ...expected })
-  },
-)
+])('a lesson that was %s changes exactly these fields of its subscription', (_, outcome, expected) => {
+  const after = record(taken, settle(claim, outcome, { ...NOWS, next }))
+  expect(changes(taken, after)).toEqual({ fence: 3, ...FREE, ...expected })
+})
 
 test('the last lesson leaves nothing due, and how many lessons there were', () => {
   const last = record(
@@ -307,61 +282,6 @@ test('a returned claim waits from its due time if nothing was tried, and from no
   expect(record(taken, back(claim, 'again', NOW))?.claimedBy).toBe('call-1')
 })
 
-test.each([
-  [0, 0, 5],
-  [1, 0, 5],
-  [1, 0.5, 7.5],
-  [2, 0.5, 15],
-  [6, 0, 160],
-  [6, 0.5, 240],
-  [7, 0, 180],
-  [11, 0.5, 270],
-])(
-  'after %i failures, with a spread of %d, the next attempt is %d minutes away',
-  (failures, fraction, minutes) => {
-    for (const outcome of [
-      { kind: 'unknown', reason: 'r' } as const,
-      { kind: 'transient', scope: 'connection', reason: 'r' } as const,
-    ])
-      expect(
-        settle({ ...claim, failures }, outcome, { now: NOW + 2, fraction, next: undefined }).nextAttemptAt,
-      ).toBe(NOW + 2 + minutes * MINUTE)
-    // A clock that was stepped back makes no attempt come before the lesson is due.
-    expect(
-      settle({ ...claim, dueAt: NOW + 10 * HOUR }, { kind: 'unknown', reason: 'r' }, NOWS).nextAttemptAt,
-    ).toBe(NOW + 10 * HOUR)
-  },
-)
-
-test('an unknown lesson is tried until the last millisecond at which its key is known, then waits for an operator', () => {
-  const at = (age: number, kind: 'unknown' | 'transient') => {
-    const problem = { kind: 'unknown', reason: 'r', since: NOW - age } as const
-    const outcome =
-      kind === 'unknown'
-        ? ({ kind, reason: 'x' } as const)
-        : ({ kind, scope: 'message', reason: 'x' } as const)
-    return settle({ ...claim, problem }, outcome, { now: NOW, fraction: 0, next: undefined })
-  }
-  for (const kind of ['unknown', 'transient'] as const) {
-    expect(at(20 * HOUR - 5 * MINUTE - 1, kind).nextAttemptAt).toBe(NOW + 5 * MINUTE)
-    expect(at(20 * HOUR - 5 * MINUTE, kind)).toMatchObject({
-      nextAttemptAt: undefined,
-      problem: { kind: 'unknown' },
-    })
-  }
-  const known = { kind: 'failed', reason: 'r', since: 5 } as const
-  expect(settle({ ...claim, problem: known }, { kind: 'unknown', reason: 'x' }, NOWS).problem?.since).toBe(
-    NOWS.now,
-  )
-})
-
-test('the record of an attempt names its message, if the mailer knows the id', () => {
-  const settled = (messageId?: string) =>
-    settle(claim, { kind: 'sent', id: 'p' }, { ...NOWS, messageId }).attempt
-  expect(settled('<m@example.com>')).toMatchObject({ outcome: 'sent', messageId: '<m@example.com>' })
-  expect(settled()).not.toHaveProperty('messageId')
-})
-
 test('leaving ends what is due and voids the claim, but keeps the lease of a message that is out', () => {
   expect(changes(taken, unsubscribe(taken, 1, NOW + 9))).toEqual({
     state: 'unsubscribed',
@@ -394,7 +314,13 @@ test('coming back goes on with the lesson in hand, now or when it is due, and no
   expect(back({ problem: { kind: 'failed', reason: 'r', since: 0 } })).toMatchObject({
     nextAttemptAt: NOW + DAY,
   })
+  // An unknown one is repeated while the provider knows its key.
+  const unknown = { problem: { kind: 'unknown', reason: 'r', since: NOW } } as const
+  expect(back(unknown, NOW + 20 * HOUR - 1)).toMatchObject({ nextAttemptAt: NOW + 20 * HOUR - 1 })
+  expect(back(unknown, NOW + 20 * HOUR)).not.toHaveProperty('nextAttemptAt')
   expect(undoUnsubscribe({ ...left, confirmedAt: undefined }, 1, NOW)).toBeUndefined()
+  // A link of an enrolment that is still to come is no link of ours.
+  expect([unsubscribe(enrolled, 2, NOW), undoUnsubscribe(left, 2, NOW)]).toEqual([undefined, undefined])
   expect(undoUnsubscribe(enrolled, 1, NOW)).toBeUndefined()
 })
 
@@ -487,42 +413,4 @@ test('an operator retries what waits, or counts it as sent from when it was firs
     { ...waiting, state: 'unsubscribed' as const },
   ])
     expect(decide(none, 'retry')).toBeUndefined()
-})
-
-test('an unreadable row is set aside and released, with what to do about it', () => {
-  expect(changes(taken, setAside(taken, NOW))).toEqual({
-    nextAttemptAt: undefined,
-    fence: 3,
-    problem: {
-      kind: 'parked',
-      reason: expect.stringContaining('repair the row, then resolve it'),
-      since: NOW,
-    },
-    ...FREE,
-  })
-})
-
-test('a slot at the very moment of the confirmation counts, and one a millisecond before does not', () => {
-  const monday = Date.UTC(2026, 10, 23, 8)
-  const cadence = { kind: 'at', minute: 8 * 60, zone: 'UTC', weekdays: [1, 4] } as const
-  const due = (confirmedAt: number, day: number) =>
-    new Date(dueAt({ cadence, spacingMs: 0 }, { confirmedAt }, day, zones)).toISOString().slice(0, 10)
-  expect([1, 2, 3, 4, 5].map((day) => due(monday, day))).toEqual([
-    '2026-11-23',
-    '2026-11-26',
-    '2026-11-30',
-    '2026-12-03',
-    '2026-12-07',
-  ])
-  expect([1, 2, 3].map((day) => due(monday + 1, day))).toEqual(['2026-11-26', '2026-11-30', '2026-12-03'])
-  expect(() => dueAt({ cadence, spacingMs: 0 }, { confirmedAt: 0 }, 1, undefined)).toThrow('needs time zones')
-})
-
-test('after the last lesson nothing follows, and before it the next, with how many there are', () => {
-  const plan = { lessons: ['a', 'b'], cadence: { kind: 'every', ms: DAY }, spacingMs: 0 } as const
-  expect([0, 1, 2].map((sent) => nextLesson(plan, { confirmedAt: NOW }, sent, undefined))).toEqual([
-    { dueAt: NOW, lessons: 2 },
-    { dueAt: NOW + DAY, lessons: 2 },
-    undefined,
-  ])
 })

@@ -13,16 +13,14 @@ import { HOUR_MS, MINUTE_MS } from '../../../src/core/durations.ts'
 
 const NOW = Date.UTC(2026, 10, 22)
 
+const job = { dueAt: NOW - HOUR_MS, failures: 0, unknownSince: undefined, wasTried: false }
+
 test.each([
-  [1e15, HOUR_MS],
   [Number.POSITIVE_INFINITY, HOUR_MS],
   [20 * MINUTE_MS, 20 * MINUTE_MS],
-  [0, 5 * MINUTE_MS],
   [-1e15, 5 * MINUTE_MS],
   [Number.NaN, 5 * MINUTE_MS],
-  ['soon' as unknown as number, 5 * MINUTE_MS],
 ])('a transport that asks to be left alone for %d ms is tried again after %i', (retryAfterMs, pause) => {
-  const job = { dueAt: NOW, failures: 0, unknownSince: undefined, wasTried: false }
   const delivery = { kind: 'transient', scope: 'message', reason: 'busy', retryAfterMs } as const
   for (const stream of [COURSE, MAIL])
     expect(recordOf(job, delivery, { now: NOW, fraction: 0, stream })).toMatchObject({
@@ -31,15 +29,14 @@ test.each([
     })
 })
 
-const job = { dueAt: NOW - HOUR_MS, failures: 0, unknownSince: undefined, wasTried: false }
 const failing = (scope: 'message' | 'sender' | 'connection') =>
   ({ kind: 'transient', scope, reason: 'no' }) as const
 const refused = { kind: 'permanent', hardBounce: false, reason: 'no' } as const
 const lost = { kind: 'unknown', reason: 'no' } as const
 const ours = { kind: 'not_composed', reason: 'no' } as const
 /** What is written of a failure: its result, the failures counted, its problem, and the minutes until the next attempt. */
-function written(stream: Stream, delivery: Delivery, of: Partial<Job> = {}) {
-  const record = recordOf({ ...job, ...of }, delivery, { now: NOW, fraction: 0, stream })
+function written(stream: Stream, delivery: Delivery, of: Partial<Job> = {}, fraction = 0) {
+  const record = recordOf({ ...job, ...of }, delivery, { now: NOW, fraction, stream })
   const minutes = record.result === 'waits' ? [(record.nextAttemptAt - NOW) / MINUTE_MS] : []
   return [record.result, record.failures, record.problem?.kind, ...minutes]
 }
@@ -60,12 +57,25 @@ test('a lesson is parked by its twelfth failure, and one that may have been deli
   expect(written(COURSE, failing('message'), { failures: 10 })[0]).toBe('waits')
   expect(written(COURSE, failing('message'), { failures: 11 })).toEqual(['over', 12, 'parked'])
   expect(written(COURSE, lost, { failures: 40, unknownSince: NOW - HOUR_MS })[0]).toBe('waits')
-  expect(written(COURSE, lost, { unknownSince: NOW - KEY_LIFE_MS + 6 * MINUTE_MS })[0]).toBe('waits')
-  expect(written(COURSE, lost, { unknownSince: NOW - KEY_LIFE_MS + 5 * MINUTE_MS })).toEqual([
-    'over',
-    1,
-    'unknown',
-  ])
+  // A later fault of another kind leaves it unknown.
+  for (const delivery of [lost, failing('message')]) {
+    const before = (ms: number) => written(COURSE, delivery, { unknownSince: NOW - KEY_LIFE_MS + ms })
+    expect(before(5 * MINUTE_MS + 1)).toEqual(['waits', 1, 'unknown', 5])
+    expect(before(5 * MINUTE_MS)).toEqual(['over', 1, 'unknown'])
+  }
+})
+
+test.each([
+  [0, 0.9, 5],
+  [1, 0.5, 7.5],
+  [6, 0, 160],
+  [7, 0, 180],
+  [11, 0.5, 270],
+])('after %i failures, with a spread of %d, a lesson waits %d minutes', (failures, fraction, minutes) => {
+  expect(written(COURSE, lost, { failures }, fraction).at(-1)).toBe(minutes)
+  // A clock that was stepped back makes no attempt come before the lesson is due.
+  const dueAt = NOW + 10 * HOUR_MS
+  expect(written(COURSE, lost, { failures, dueAt }, fraction).at(-1)).toBe(600)
 })
 
 test('an alert is given up after eight failures, and its end only when it may have arrived or cannot', () => {
