@@ -1,3 +1,4 @@
+import { expect } from 'vitest'
 import type { Catalog } from '../../src/core/course/catalog.ts'
 import { type CourseOptions, openCourse } from '../../src/core/course/open.ts'
 import type { CourseStore } from '../../src/core/course/store.ts'
@@ -10,6 +11,14 @@ import { begin, compiledMails, catalog as DEFAULT } from './learning.ts'
 import { addressOf, openTestStore, type StoreKind } from './stores.ts'
 
 export const START = Date.UTC(2026, 2, 28)
+export const ADA = { spelling: 'Ada@example.com', identity: 'ada@example.com' }
+
+export function linkOf(message: Message | undefined): { s: string; t: string } {
+  const url = new URL(/<(.*)>/.exec(message?.headers['List-Unsubscribe'] ?? '')?.[1] ?? '')
+  return { s: url.searchParams.get('s') ?? '', t: url.searchParams.get('t') ?? '' }
+}
+
+export const tokenIn = (message: Message | undefined) => /token=([\w-]+)/.exec(message?.text ?? '')?.[1] ?? ''
 
 /** A course over a real store, with people whose first lesson is due and a provider that answers as told. */
 export async function courseWith(
@@ -20,7 +29,7 @@ export async function courseWith(
     transportKind = 'test',
     time,
     patienceMs,
-    leaseClock = time?.elapsed,
+    leaseClock: leases = time?.elapsed,
     catalog = DEFAULT,
   }: {
     readonly kind?: StoreKind
@@ -29,12 +38,14 @@ export async function courseWith(
     /** With virtual time, time only passes when the test says so. Without it, the wall clock stands still and waiting is real. */
     readonly time?: VirtualTime
     readonly patienceMs?: number
-    readonly leaseClock?: (() => number) | undefined
+    /** `standing`: leases end by the clock that stands still. */
+    readonly leaseClock?: (() => number) | 'standing' | undefined
     readonly catalog?: Catalog
   } = {},
 ) {
   const address = await addressOf(kind)
   let now = time?.clock.now() ?? START
+  const leaseClock = leases === 'standing' ? () => now : leases
   const store = await openTestStore(address, leaseClock)
   const messages: Message[] = []
   let answer: (message: Message, signal?: AbortSignal) => Outcome | Promise<Outcome> = (message) => ({
@@ -93,18 +104,20 @@ export async function courseWith(
       linkKey: secret('a key for links in tests only'),
       ...more,
     })
-  for (let n = 0; n < people; n += 1) {
-    await store.course.requestConfirmation({
-      course: 'quantum',
-      identity: `p${n}@example.com`,
-      address: `p${n}@example.com`,
-      id: `person-${n}`,
-      tokenHash: `hash-${n}`,
-      now,
-    })
-    // One after the other, so that there is a first and a last.
-    await store.course.confirm({ begin, tokenHash: `hash-${n}`, now: now - people + n })
+  /** Somebody who asked for the course and confirmed, without a mail. */
+  const join = async (
+    identity: string,
+    { id = identity, at = now, begins = begin, confirms = true } = {},
+  ) => {
+    const tokenHash = `hash of ${id} at ${now}`
+    const asked = { course: 'quantum', identity, address: identity, id, tokenHash, now }
+    await store.course.requestConfirmation(asked)
+    if (confirms) await store.course.confirm({ begin: begins, tokenHash, now: at })
+    return tokenHash
   }
+  // One after the other in time, so that there is a first and a last.
+  const all = Array.from({ length: people }, (_, n) => ({ id: `person-${n}`, at: now - people + n }))
+  await Promise.all(all.map((one, n) => join(`p${n}@example.com`, one)))
   // Load the lazy modules now: virtual time would not wait for them.
   await compiledMails()
   const course = open(store.course)
@@ -114,6 +127,21 @@ export async function courseWith(
     address,
     messages,
     open,
+    join,
+    /** Asks for a course, and waits until the mail has left. */
+    async subscribe(who: Parameters<typeof course.subscribe>[0] = ADA, by = course) {
+      const answer = await by.subscribe(who)
+      await new Promise((resolve) => setImmediate(resolve))
+      await by.close()
+      return answer
+    },
+    async confirmed(who = ADA) {
+      await this.subscribe(who)
+      expect(await course.confirm(this.token())).toBe('confirmed')
+      return this
+    },
+    token: () => tokenIn(messages.at(-1)),
+    link: () => linkOf(messages.at(-1)),
     now: () => now,
     answer: (next: typeof answer) => {
       answer = next
@@ -124,9 +152,5 @@ export async function courseWith(
     /** A second process on the same store. */
     anotherStore: () => openTestStore(address, leaseClock),
     rows: () => Promise.all(Array.from({ length: people }, (_, n) => store.course.findById(`person-${n}`))),
-    linkOf: (message: Message | undefined) => {
-      const url = new URL(/<(.*)>/.exec(message?.headers['List-Unsubscribe'] ?? '')?.[1] ?? '')
-      return { s: url.searchParams.get('s') ?? '', t: url.searchParams.get('t') ?? '' }
-    },
   }
 }

@@ -183,32 +183,6 @@ test.each([
   },
 )
 
-test.each([
-  ['a message that was sent', { kind: 'sent', id: 'x' }],
-  ['a refusal that was judged', { kind: 'permanent', hardBounce: false, reason: 'no' }],
-  ['a lesson that was not tried', 'untried'],
-] as const)('fails the call if the store cannot record %s', async (_, outcome) => {
-  const it = await courseWith(1, { kind: 'memory' })
-  if (outcome !== 'untried') it.answer(() => outcome)
-  const store: CourseStore = {
-    ...it.store.course,
-    settle: () => Promise.reject(new TypeError('no such column')),
-  }
-  const stop = new AbortController()
-  const pace = {
-    places: async () => {
-      stop.abort()
-      return [0]
-    },
-    giveBack: () => {},
-  }
-  await expect(
-    it
-      .open(store, { more: outcome === 'untried' ? { pace } : {} })
-      .dispatch({ limit: 1, signal: stop.signal }),
-  ).rejects.toThrow('no such column')
-})
-
 test('lessons that were claimed and had no turn yet are given back when the call ends, or the call fails', async () => {
   const people = 260
   const it = await courseWith(people, { kind: 'memory' })
@@ -229,19 +203,4 @@ test('lessons that were claimed and had no turn yet are given back when the call
   const result = await other.course.dispatch({ limit: people })
   expect(result).toMatchObject({ sent: 0, reason: 'refused', remaining: people - result.failed })
   expect(handed.size).toBeLessThanOrEqual(50)
-})
-
-test('a lesson whose subscriber leaves between its claim and its turn is not handed over', async () => {
-  const it = await courseWith(1, { kind: 'memory' })
-  const standing: CourseStore = {
-    ...it.store.course,
-    async stillHolds(claim) {
-      await it.store.course.unsubscribe({ id: 'person-0', enrolment: 1, now: it.now() })
-      return it.store.course.stillHolds(claim)
-    },
-  }
-  const result = await it.open(standing).dispatch({ limit: 10 })
-  expect(result).toEqual({ ...nothing, limit: 10, remaining: 0 })
-  expect(it.messages).toEqual([])
-  expect((await it.rows())[0]).toMatchObject({ state: 'unsubscribed', sentDays: [] })
 })

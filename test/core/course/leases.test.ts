@@ -5,7 +5,6 @@ import { PlatformError } from '../../../src/core/errors.ts'
 import type { Outcome } from '../../../src/core/mail/mailer.ts'
 import { virtualTime } from '../../simulation/virtual-time.ts'
 import { courseWith, START } from '../../support/course.ts'
-import { begin } from '../../support/learning.ts'
 import { KEPT } from '../../support/stores.ts'
 import { during } from '../../support/virtual-work.ts'
 
@@ -97,36 +96,11 @@ describe.each(KEPT)('on %s', (kind) => {
   })
 })
 
-test('does not hand over a lesson in flight again when its subscriber leaves and returns meanwhile', async () => {
-  const time = virtualTime(START)
-  const it = await courseWith(1, { time })
-  await during(time, it.course.dispatch({ limit: 1 }))
-  const link = it.linkOf(it.messages[0])
-  time.stepWallClock(DAY_MS)
-  let answer: (outcome: Outcome) => void = () => {}
-  it.answer(
-    () =>
-      new Promise((resolve) => {
-        answer = resolve
-      }),
-  )
-  const first = it.course.dispatch({ limit: 1 })
-  await time.passUntil(time.elapsed() + SECOND, () => it.messages.length === 2)
-  await it.course.unsubscribe(link)
-  await it.course.undoUnsubscribe(link)
-  const second = it.open(it.store.course)
-  expect(await during(time, second.dispatch({ limit: 1 }))).toMatchObject({ processed: 0 })
-  answer(sent)
-  await during(time, first)
-  expect((await it.rows())[0]).toMatchObject({ state: 'confirmed', sentDays: [1, 2] })
-  expect(it.messages).toHaveLength(2)
-})
-
 test('keeps the claim on a lesson in flight for ten minutes while its subscriber leaves and returns', async () => {
   const time = virtualTime(START)
   const it = await courseWith(1, { time, patienceMs: 14 * MINUTE })
   await during(time, it.course.dispatch({ limit: 1 }))
-  const link = it.linkOf(it.messages[0])
+  const link = it.link()
   time.stepWallClock(DAY_MS)
   it.answer(async () => {
     await time.clock.sleep(10 * MINUTE)
@@ -140,20 +114,6 @@ test('keeps the claim on a lesson in flight for ten minutes while its subscriber
   expect(await during(time, first)).toMatchObject({ sent: 1 })
   expect((await it.rows())[0]).toMatchObject({ state: 'confirmed', sentDays: [1, 2] })
   expect(it.messages).toHaveLength(2)
-})
-
-test('a transport that waits ten minutes for an answer keeps its claim', async () => {
-  const time = virtualTime(START)
-  const it = await courseWith(3, { time, patienceMs: 14 * MINUTE })
-  it.answer(async () => {
-    await time.clock.sleep(10 * MINUTE)
-    return sent
-  })
-  const first = it.course.dispatch({ limit: 10 })
-  for (let minute = 1; minute < 10; minute += 1)
-    time.after(minute * MINUTE, () => void it.open(it.store.course).dispatch({ limit: 10 }))
-  expect(await during(time, first)).toMatchObject({ sent: 3 })
-  expect(it.messages).toHaveLength(3)
 })
 
 test('keeps the claim of an undecided refusal while other messages of the call are in flight', async () => {
@@ -230,47 +190,6 @@ test.each([365 * DAY_MS, 10 * 60 * MINUTE])(
     expect(it.messages).toHaveLength(2)
   },
 )
-
-test('a link of an earlier enrolment still ends the course, and undoes it', async () => {
-  const it = await courseWith(1)
-  await it.course.dispatch({ limit: 1 })
-  const old = it.linkOf(it.messages[0])
-  await it.course.unsubscribe(old)
-  it.pass(DAY_MS)
-  await it.store.course.requestConfirmation({
-    course: 'quantum',
-    identity: 'p0@example.com',
-    address: 'p0@example.com',
-    id: 'unused',
-    tokenHash: 'again',
-    now: it.now(),
-  })
-  await it.store.course.confirm({ begin, tokenHash: 'again', now: it.now() })
-  expect((await it.rows())[0]).toMatchObject({ state: 'confirmed', enrolment: 2 })
-  await it.course.unsubscribe(old)
-  expect((await it.rows())[0]).toMatchObject({ state: 'unsubscribed' })
-  await it.course.undoUnsubscribe(old)
-  expect((await it.rows())[0]).toMatchObject({ state: 'confirmed', enrolment: 2 })
-})
-
-test('an operator can restore a wrongly bounced address, but not a subscriber who left', async () => {
-  const it = await courseWith(2)
-  await it.course.dispatch({ limit: 2 })
-  const link = it.linkOf(it.messages.find(({ to }) => to.address.startsWith('p1')))
-  it.pass(DAY_MS)
-  it.answer(() => ({ kind: 'permanent', hardBounce: true, reason: 'the address does not exist (550)' }))
-  await it.course.dispatch({ limit: 2 })
-  for (const row of await it.rows()) expect(row).toMatchObject({ state: 'unsubscribed' })
-  await it.course.unsubscribe(link)
-  expect(await it.course.resolve('person-0', 'retry')).toBe(true)
-  expect(await it.course.resolve('person-1', 'retry')).toBe(false)
-  it.answer((message) => ({ kind: 'sent', id: message.key }))
-  expect(await it.course.dispatch({ limit: 2 })).toMatchObject({ sent: 1 })
-  expect(await it.rows()).toMatchObject([
-    { state: 'confirmed', sentDays: [1, 2] },
-    { state: 'unsubscribed', sentDays: [1] },
-  ])
-})
 
 test('a call sends each subscriber one message at most, even if another dispatcher sends one in between', async () => {
   const it = await courseWith(3)

@@ -285,25 +285,3 @@ test('an erasure is complete once the bytes of every form of the address are gon
     expect(forms).toBeGreaterThanOrEqual(2)
   }
 })
-
-test('a link that we did not sign changes nothing, and the store is not asked about it', async () => {
-  const it = await opened()
-  await it.subscribe()
-  await it.course.confirm(it.token())
-  await it.course.dispatch({ limit: 1 })
-  const link = it.linkOf(it.messages.at(-1))
-  const asked: unknown[] = []
-  const course = it.open({
-    ...it.store.course,
-    unsubscribe: async (one) => void asked.push(one),
-    undoUnsubscribe: async (one) => void asked.push(one),
-  })
-  const forged = { ...link, t: `${link.t.slice(0, -1)}${link.t.endsWith('A') ? 'B' : 'A'}` }
-  await course.unsubscribe(forged)
-  await course.undoUnsubscribe(forged)
-  expect(asked).toEqual([])
-  await course.unsubscribe(link)
-  await course.undoUnsubscribe(link)
-  const [id, enrolment] = link.s.split('.')
-  expect(asked).toEqual(Array(2).fill({ id, enrolment: Number(enrolment), now: it.now() }))
-})

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { createRefusals } from '../../../src/core/delivery/refusals.ts'
 import { HOUR_MS, MINUTE_MS } from '../../../src/core/durations.ts'
 import { readSettings } from '../../../src/core/env/settings.ts'
 import type { Outcome } from '../../../src/core/mail/mailer.ts'
@@ -101,17 +102,50 @@ test('equal permanent refusals in a row stop the call and park no lesson', async
   for (const row of await it.rows()) expect(row).toMatchObject(untouched)
 })
 
-test('refused credentials leave nothing on the recipient, who is tried again once they are corrected', async () => {
-  const it = await courseWith(3, { kind: 'memory' })
-  it.answer(() => ({
-    kind: 'transient',
-    scope: 'sender',
-    reason: 'the mail provider refused the key (401)',
-  }))
-  expect(await it.course.dispatch({ limit: 10 })).toMatchObject({
-    reason: 'the mail provider refused the key (401)',
-  })
-  for (const row of await it.rows()) expect(row).toMatchObject(untouched)
+test('the fifth equal refusal in a row stops a call; four, another reason or a message taken between do not', async () => {
+  const refusals = createRefusals()
+  const verdicts: (string | undefined)[] = []
+  const refuse = (reason: string, times: number) => {
+    for (let n = 0; n < times; n += 1) {
+      refusals.handOver()
+      void refusals
+        .refused({ kind: 'permanent', hardBounce: false, reason })
+        .then((about) => verdicts.push(about))
+    }
+  }
+  refuse('no', 4)
+  refuse('never', 4)
+  refusals.accepted(refusals.handOver())
+  refuse('never', 4)
+  expect(refusals.stop).toBeUndefined()
+  await Promise.resolve()
+  expect(verdicts).toEqual(Array(8).fill('one'))
+  refuse('never', 1)
+  expect(refusals.stop).toBe('5 failures in a row: never')
+  await Promise.resolve()
+  expect(verdicts.slice(8)).toEqual(Array(5).fill('all'))
+  // Whatever is refused after that is about us too, and the first reason stays.
+  refuse('other', 1)
+  await Promise.resolve()
+  expect(verdicts.slice(13)).toEqual(['all'])
+  refuse('other', 4)
+  expect(refusals.stop).toBe('5 failures in a row: never')
+})
+
+test('a refusal is about its message only once a message that was handed over after it is taken', async () => {
+  const refusals = createRefusals()
+  const before = refusals.handOver()
+  const own = refusals.handOver()
+  const verdict: string[] = []
+  void refusals
+    .refused({ kind: 'transient', scope: 'sender', reason: 'no' })
+    .then((about) => verdict.push(about))
+  for (const number of [before, own]) refusals.accepted(number)
+  await Promise.resolve()
+  expect(verdict).toEqual([])
+  refusals.accepted(refusals.handOver())
+  await Promise.resolve()
+  expect(verdict).toEqual(['one'])
 })
 
 test.each([
@@ -125,6 +159,6 @@ test.each([
 ])('links are made on the site address %s as on %s', async (given, used) => {
   const { siteUrl } = readSettings(learning, { NEXT_PUBLIC_SITE_URL: given }).site
   expect(siteUrl).toBe(used)
-  const it = await courseWith(1, { siteUrl })
+  const it = await courseWith(1, { kind: 'memory', siteUrl })
   expect(await it.course.dispatch({ limit: 10 })).toMatchObject({ sent: 1 })
 })
