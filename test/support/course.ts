@@ -5,10 +5,12 @@ import type { CourseStore } from '../../src/core/course/store.ts'
 import { silentLog, systemClock, systemRandom, type Timer } from '../../src/core/host.ts'
 import type { Message, Outcome } from '../../src/core/mail/mailer.ts'
 import { openMailer } from '../../src/core/mail/open.ts'
+import type { CompiledMails } from '../../src/core/mail/template.ts'
 import { secret } from '../../src/core/secret.ts'
 import type { VirtualTime } from '../simulation/virtual-time.ts'
 import { begin, compiledMails, catalog as DEFAULT } from './learning.ts'
 import { addressOf, openTestStore, type StoreKind } from './stores.ts'
+import { testTransport } from './test-transport.ts'
 
 export const START = Date.UTC(2026, 2, 28)
 export const ADA = { spelling: 'Ada@example.com', identity: 'ada@example.com' }
@@ -52,6 +54,20 @@ export async function courseWith(
     kind: 'sent',
     id: message.key,
   })
+  const mailer = (compiled: () => Promise<CompiledMails> = compiledMails) =>
+    openMailer({
+      compiled,
+      mail: undefined,
+      from: { name: undefined, address: 'course@example.com' },
+      transport: {
+        ...testTransport(async (message, signal) => {
+          messages.push(message)
+          return answer(message, signal)
+        }),
+        kind: transportKind,
+        ...(patienceMs !== undefined && { patienceMs }),
+      },
+    })
   const open = (
     on: CourseStore,
     {
@@ -76,21 +92,7 @@ export async function courseWith(
       store: on,
       persistent: true,
       limit: 100,
-      mailer: openMailer({
-        compiled: compiledMails,
-        mail: undefined,
-        from: { name: undefined, address: 'course@example.com' },
-        transport: {
-          kind: transportKind,
-          ...(patienceMs !== undefined && { patienceMs }),
-          send: async (message, signal) => {
-            messages.push(message)
-            return answer(message, signal)
-          },
-          verify: async () => {},
-          close: async () => {},
-        },
-      }),
+      mailer: mailer(),
       clock: {
         now: () => (time ? time.clock.now() : now) + aheadMs,
         monotonic: () => now,
@@ -107,11 +109,10 @@ export async function courseWith(
   /** Somebody who asked for the course and confirmed, without a mail. */
   const join = async (
     identity: string,
-    { id = identity, at = now, begins = begin, confirms = true } = {},
+    { id = identity, course = 'quantum', at = now, begins = begin, confirms = true } = {},
   ) => {
     const tokenHash = `hash of ${id} at ${now}`
-    const asked = { course: 'quantum', identity, address: identity, id, tokenHash, now }
-    await store.course.requestConfirmation(asked)
+    await store.course.requestConfirmation({ course, identity, address: identity, id, tokenHash, now })
     if (confirms) await store.course.confirm({ begin: begins, tokenHash, now: at })
     return tokenHash
   }
@@ -127,6 +128,8 @@ export async function courseWith(
     address,
     messages,
     open,
+    /** The same provider, with other mails. */
+    mailer,
     join,
     /** Asks for a course, and waits until the mail has left. */
     async subscribe(who: Parameters<typeof course.subscribe>[0] = ADA, by = course) {

@@ -10,20 +10,17 @@ import type { Hold } from '../../../src/core/mail/holds.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { copyStore, openMaintenance } from '../../../src/core/store/open.ts'
-import { courseWith } from '../../support/course.ts'
+import { ADA, courseWith, tokenIn } from '../../support/course.ts'
 import { compiledMails } from '../../support/learning.ts'
-import { addressOf, KEPT, openTestStore } from '../../support/stores.ts'
-import { testTransport } from '../../support/test-transport.ts'
+import { addressOf, KEPT, openTestStore, type StoreKind } from '../../support/stores.ts'
 
-const ADA = { spelling: 'Ada@example.com', identity: 'ada@example.com' }
 const NEVER = new Promise<never>(() => {})
 const LEASE_MS = 90_000
 
 /** Processes on one store, and time that only the test lets pass. */
-async function world(kind: 'sqlite' | 'postgres') {
-  let elapsed = 1_000_000
-  const it = await courseWith(0, { kind, leaseClock: () => elapsed })
-  const timer = { monotonic: () => elapsed, sleep: () => NEVER }
+async function world(kind: StoreKind) {
+  const it = await courseWith(0, { kind, leaseClock: 'standing' })
+  const timer = { monotonic: it.now, sleep: () => NEVER }
   const process = (faults: Partial<CourseStore> = {}, more: Partial<CourseOptions> = {}) =>
     it.open({ ...it.store.course, ...faults }, { timer, more })
   const other = process()
@@ -31,17 +28,7 @@ async function world(kind: 'sqlite' | 'postgres') {
     ...it,
     other,
     process,
-    pass(ms: number) {
-      elapsed += ms
-      it.pass(ms)
-    },
-    /** Asks a process, and waits until what it does after its answer has ended. */
-    async ask(course = other, more = {}) {
-      const answer = await course.subscribe({ ...ADA, ...more })
-      await course.close()
-      return answer
-    },
-    token: () => /token=([\w-]+)/.exec(it.messages.at(-1)?.text ?? '')?.[1] ?? '',
+    ask: (course = other, more = {}) => it.subscribe({ ...ADA, ...more }, course),
     history: async () =>
       (await other.history((await other.find(ADA.identity))?.id ?? '')).map(({ kind, outcome }) =>
         outcome === undefined ? kind : `${kind} ${outcome}`,
@@ -87,16 +74,7 @@ describe.each(KEPT)('confirmations on %s', (kind) => {
       if (mail === undefined) throw new Error('the mail is missing')
       return { ...mails, 'subscription-confirmation': { ...mail, subject: ['Edited'] } }
     }
-    const mailer = openMailer({
-      compiled: edited,
-      mail: undefined,
-      from: { name: undefined, address: 'course@example.com' },
-      transport: testTransport(async (message) => {
-        it.messages.push(message)
-        return { kind: 'sent', id: message.key }
-      }),
-    })
-    expect(await it.process({}, { mailer }).deliverMessages()).toBe(1)
+    expect(await it.process({}, { mailer: it.mailer(edited) }).deliverMessages()).toBe(1)
     const [first, second] = it.messages
     expect(second).toEqual(first)
     expect(await it.other.confirm(it.token())).toBe('confirmed')
@@ -107,7 +85,7 @@ describe.each(KEPT)('confirmations on %s', (kind) => {
     it.answer(() => ({ kind: 'transient', scope: 'connection', reason: 'refused' }))
     await it.ask()
     const tries: number[] = []
-    for (let minute = 0; minute < 6 * 60; minute += 5) {
+    for (let minute = 0; minute < 5 * 60; minute += 5) {
       it.pass(5 * MINUTE_MS)
       const before = it.messages.length
       await it.other.deliverMessages()
@@ -174,9 +152,8 @@ describe.each(KEPT)('confirmations on %s', (kind) => {
     hold = undefined
     expect(await course.deliverMessages()).toBe(2)
     // Two mails leave at once, in either order; the first course is not named.
-    const texts = it.messages.map(({ text }) => text)
-    const token = /token=([\w-]+)/.exec(texts.find((text) => !text.includes('pottery')) ?? '')?.[1] ?? ''
-    expect(await it.other.confirm(token)).toBe('confirmed')
+    const first = it.messages.find(({ text }) => !text.includes('pottery'))
+    expect(await it.other.confirm(tokenIn(first))).toBe('confirmed')
     hold = { stream: 'confirmation', at: 0, reason: 'wrong prices' }
     await it.ask(course, { course: 'chess' })
     it.pass(2 * HOUR_MS)

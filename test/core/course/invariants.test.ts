@@ -1,13 +1,13 @@
-import path from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { violations } from '../../../src/core/course/invariants.ts'
 import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
+import type { StoreAddress } from '../../../src/core/env/settings.ts'
 import type { Outcome } from '../../../src/core/mail/mailer.ts'
 import { openMaintenance, openStore } from '../../../src/core/store/open.ts'
-import { emptyFolder } from '../../support/folder.ts'
 import { begin, nextAfter, nextOf } from '../../support/learning.ts'
 import { settle } from '../../support/settle.ts'
+import { addressOf } from '../../support/stores.ts'
 
 const NOW = Date.UTC(2026, 10, 21)
 const kept = {
@@ -92,7 +92,7 @@ test('a store verifies after any sequence of changes to subscriptions', async ()
   )
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
-      const address = { kind: 'sqlite', file: path.join(await emptyFolder(), 'store.sqlite') } as const
+      const address = (await addressOf('sqlite')) as StoreAddress
       const { course, close } = await openStore(address)
       let now = NOW
       let tokens = 0
@@ -100,13 +100,8 @@ test('a store verifies after any sequence of changes to subscriptions', async ()
       for (const one of steps) {
         if ('hours' in one) now += one.hours * 60 * 60 * 1000
         else if ('outcome' in one) {
-          const claims = await course.claimDue({
-            now,
-            limit: 10,
-            retries: 10,
-            leaseMs: 60_000,
-            call: `call${now}`,
-          })
+          const asked = { now, limit: 10, retries: 10, leaseMs: 60_000, call: `call${now}` }
+          const claims = await course.claimDue(asked)
           await course.settle(
             claims.map((claim) =>
               settle(claim, OUTCOMES[one.outcome] as Outcome, { now, fraction: 0.5, next: nextOf(claim) }),
@@ -117,14 +112,8 @@ test('a store verifies after any sequence of changes to subscriptions', async ()
           const enrolment = (await course.findById(id))?.enrolment ?? 0
           if (one.do === 'subscribe') {
             tokens += 1
-            const { mail } = await course.requestConfirmation({
-              course: 'quantum',
-              identity: id,
-              address: id,
-              id,
-              tokenHash: `${tokens}`,
-              now,
-            })
+            const asked = { course: 'quantum', identity: id, address: id, id, now }
+            const { mail } = await course.requestConfirmation({ ...asked, tokenHash: `${tokens}` })
             if (mail) newest[one.who] = `${tokens}`
           } else if (one.do === 'confirm')
             await course.confirm({ begin, tokenHash: newest[one.who] ?? '', now })
@@ -139,6 +128,6 @@ test('a store verifies after any sequence of changes to subscriptions', async ()
       await maintenance.close()
       expect(faults).toEqual([])
     }),
-    { numRuns: 40 },
+    { numRuns: 30 },
   )
 }, 60_000)

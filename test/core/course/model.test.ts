@@ -1,14 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Course, openCourse } from '../../../src/core/course/open.ts'
+import type { Course } from '../../../src/core/course/open.ts'
 import type { SubscriptionState } from '../../../src/core/course/subscription.ts'
-import { silentLog, systemRandom } from '../../../src/core/host.ts'
 import type { Message, Outcome } from '../../../src/core/mail/mailer.ts'
-import { openMailer } from '../../../src/core/mail/open.ts'
-import { secret } from '../../../src/core/secret.ts'
-import { openStore } from '../../../src/core/store/open.ts'
-import { catalog, compiledMails } from '../../support/learning.ts'
-import { testTransport } from '../../support/test-transport.ts'
+import { courseWith, linkOf, tokenIn } from '../../support/course.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -34,8 +29,8 @@ interface Model {
 /** The real course, and what a person could have kept: the newest token, and a link of each enrolment. */
 interface Real {
   readonly course: Course
-  readonly clock: { now: number }
-  answer: Outcome['kind'] | 'bounce'
+  readonly pass: (ms: number) => void
+  provider: Outcome['kind'] | 'bounce'
   tokens: string[]
   readonly links: Map<number, { s: string; t: string }>
   lessons: number
@@ -118,9 +113,9 @@ const confirmOld = command(
   ({ mailed }) => mailed.length > 1,
 )
 
-const dispatch = (answer: Real['answer']) =>
+const dispatch = (answer: Real['provider']) =>
   command(`dispatch, answered ${answer}`, async (model, real) => {
-    real.answer = answer
+    real.provider = answer
     const before = real.lessons
     const result = await real.course.dispatch({ limit: 10 })
     const due =
@@ -191,7 +186,7 @@ const resolve = command('resolve as retry', async (model, real) => {
 const pass = (ms: number) =>
   command(`${ms / HOUR} h pass`, async (model, real) => {
     model.now += ms
-    real.clock.now += ms
+    real.pass(ms)
   })
 
 const commands = fc.commands(
@@ -199,7 +194,9 @@ const commands = fc.commands(
     fc.constant(subscribe),
     fc.constant(confirm),
     fc.constant(confirmOld),
-    fc.constantFrom<Real['answer']>('sent', 'sent', 'sent', 'transient', 'permanent', 'bounce').map(dispatch),
+    fc
+      .constantFrom<Real['provider']>('sent', 'sent', 'sent', 'transient', 'permanent', 'bounce')
+      .map(dispatch),
     fc.constantFrom<'this' | 'the last'>('this', 'this', 'the last').map(unsubscribe),
     fc.constant(undo),
     fc.constant(resolve),
@@ -211,32 +208,10 @@ const commands = fc.commands(
 test('a subscription follows the specification through any sequence of changes', async () => {
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 0, max: 2 ** 41 }), commands, async (start, cmds) => {
-      const store = await openStore(undefined)
-      const clock = { now: start }
-      const real: Real = {
-        clock,
-        answer: 'sent',
-        tokens: [],
-        links: new Map(),
-        lessons: 0,
-        course: openCourse({
-          catalog,
-          store: store.course,
-          persistent: true,
-          limit: 100,
-          mailer: openMailer({
-            compiled: compiledMails,
-            mail: undefined,
-            from: { name: undefined, address: 'course@example.com' },
-            transport: testTransport(async (message) => receive(real, message)),
-          }),
-          clock: { now: () => clock.now, monotonic: () => clock.now, sleep: async () => {} },
-          random: systemRandom,
-          log: silentLog,
-          siteUrl: 'https://www.example.com',
-          linkKey: secret('for tests only'),
-        }),
-      }
+      const it = await courseWith(0, { kind: 'memory' })
+      it.pass(start - it.now())
+      const real: Real = { ...it, provider: 'sent', tokens: [], links: new Map(), lessons: 0 }
+      it.answer((message) => receive(real, message))
       const model: Model = {
         now: start,
         state: 'none',
@@ -250,26 +225,22 @@ test('a subscription follows the specification through any sequence of changes',
         mailed: [],
         linkUsed: false,
       }
-      try {
-        await fc.asyncModelRun(() => ({ model, real }), cmds)
-      } finally {
-        await store.close()
-      }
+      await fc.asyncModelRun(() => ({ model, real }), cmds)
     }),
     { numRuns: 60 },
   )
 }, 60_000)
 
 function receive(real: Real, message: Message): Outcome {
-  const token = /token=([\w-]+)/.exec(message.text)?.[1]
-  if (token !== undefined) {
+  const token = tokenIn(message)
+  if (token !== '') {
     real.tokens.push(token)
     return { kind: 'sent', id: message.key }
   }
   real.lessons += 1
-  const link = /[?&]s=(([^.]+)\.(\d+))&t=([^>&]+)/.exec(message.headers['List-Unsubscribe'] ?? '')
-  if (link?.[1] && link[3] && link[4]) real.links.set(Number(link[3]), { s: link[1], t: link[4] })
-  switch (real.answer) {
+  const link = linkOf(message)
+  real.links.set(Number(link.s.split('.')[1]), link)
+  switch (real.provider) {
     case 'transient':
       return { kind: 'transient', scope: 'message', reason: 'try again' }
     case 'permanent':

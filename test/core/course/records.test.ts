@@ -2,15 +2,13 @@ import Database from 'better-sqlite3'
 import pg from 'pg'
 import { describe, expect, test } from 'vitest'
 import { suppressionHash } from '../../../src/core/course/links.ts'
-import { openCourse } from '../../../src/core/course/open.ts'
+import type { CourseOptions } from '../../../src/core/course/open.ts'
 import { DAY_MS } from '../../../src/core/durations.ts'
-import { silentLog, systemRandom } from '../../../src/core/host.ts'
-import { openMailer } from '../../../src/core/mail/open.ts'
+import type { Message } from '../../../src/core/mail/mailer.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { openPlatform } from '../../../src/daemon/platform.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
-import { courseWith } from '../../support/course.ts'
-import { begin, catalog, compiledMails } from '../../support/learning.ts'
+import { ADA, courseWith, linkOf, tokenIn } from '../../support/course.ts'
 import { addressOf, openTestStore } from '../../support/stores.ts'
 import { testTransport } from '../../support/test-transport.ts'
 
@@ -50,7 +48,8 @@ describe.each<['sqlite' | 'postgres', days: string, kept?: string]>([
     await byHand(it.address, `UPDATE subscription SET sent_days = '${days}' WHERE id = 'person-3'`)
     expect(await it.course.dispatch({ limit: 100 })).toMatchObject({ sent: 19 })
     expect(await it.course.counts()).toMatchObject({ parked: 1 })
-    expect(await it.course.problems(10)).toMatchObject([{ id: 'person-3', problem: { kind: 'parked' } }])
+    const problem = { kind: 'parked', reason: expect.stringContaining('repair the row, then resolve it') }
+    expect(await it.course.problems(10)).toMatchObject([{ id: 'person-3', problem }])
     // The stored value is the only source for a repair.
     expect(
       await byHand(
@@ -107,15 +106,12 @@ test('a lesson that waits for a decision is found behind a page of those that co
 })
 
 test('an erased address stays erased, and links go on working, when EMAIL_LINK_SECRET is set, rotated or lost', async () => {
-  const address = await addressOf('sqlite')
-  const store = await openTestStore(address)
-  const messages: { text: string; unsubscribe: string }[] = []
-  const transport = testTransport(
-    async (message: { text: string; key: string; headers: Readonly<Record<string, string>> }) => {
-      messages.push({ text: message.text, unsubscribe: message.headers['List-Unsubscribe'] ?? '' })
-      return { kind: 'sent', id: message.key } as const
-    },
-  )
+  const store = await openTestStore(await addressOf('sqlite'))
+  const messages: Message[] = []
+  const transport = testTransport(async (message) => {
+    messages.push(message)
+    return { kind: 'sent', id: message.key }
+  })
   let now = Date.UTC(2026, 0, 1)
   const clock = { now: () => now, monotonic: () => now, sleep: async () => {} }
   const withSecret = (value: string) =>
@@ -127,10 +123,9 @@ test('an erased address stays erased, and links go on working, when EMAIL_LINK_S
     await course.close()
   }
   await subscribe(first, 'ada')
-  await first.confirm(/token=([\w-]+)/.exec(messages.at(-1)?.text ?? '')?.[1] ?? '')
+  await first.confirm(tokenIn(messages.at(-1)))
   await first.dispatch({ limit: 1 })
-  const url = new URL(/<(.*)>/.exec(messages.at(-1)?.unsubscribe ?? '')?.[1] ?? '')
-  const link = { s: url.searchParams.get('s') ?? '', t: url.searchParams.get('t') ?? '' }
+  const link = linkOf(messages.at(-1))
   await subscribe(first, 'bob')
   await first.erase('bob@example.com')
   const mailed = messages.length
@@ -151,31 +146,19 @@ test('an erased address stays erased, and links go on working, when EMAIL_LINK_S
 })
 
 test('recognizes an address erased under an earlier secret during the rotation to another', async () => {
-  const store = await openTestStore(await addressOf('sqlite'))
+  const it = await courseWith(0)
   const [before, after] = [secret('the secret of before'), secret('the secret of after')]
-  const options = {
-    store: store.course,
-    persistent: true,
-    limit: 100,
-    mailer: openMailer({ mail: undefined, compiled: compiledMails }),
-    clock: { now: () => 0, monotonic: () => 0, sleep: async () => {} },
-    random: systemRandom,
-    log: silentLog,
-    catalog,
-    siteUrl: 'https://www.example.com',
-  }
+  const opened = (more: Partial<CourseOptions>) => it.open(it.store.course, { more })
   // As builds did that had no key of their own for addresses.
-  await openCourse({ ...options, linkKey: before }).erase('ada@example.com')
-  const now = openCourse({ ...options, linkKey: after, oldLinkKeys: [before], addressKey: secret('its own') })
-  await now.subscribe({ spelling: 'ada@example.com', identity: 'ada@example.com' })
-  expect(await now.find('ada@example.com')).toBeUndefined()
+  await opened({ linkKey: before }).erase(ADA.identity)
+  const now = opened({ linkKey: after, oldLinkKeys: [before], addressKey: secret('its own') })
+  await it.subscribe(ADA, now)
+  expect(await now.find(ADA.identity)).toBeUndefined()
 })
 
 test('somebody whose address an earlier build kept in quotes is erased by the address', async () => {
   const it = await courseWith(0)
-  const quoted = '"ada"@example.com'
-  const kept = { course: 'quantum', identity: quoted, address: quoted, id: 'ada' }
-  await it.store.course.requestConfirmation({ ...kept, tokenHash: 'hash', now: it.now() })
+  await it.join('"ada"@example.com', { id: 'ada', confirms: false })
   expect(await it.course.erase('ada@example.com')).toMatchObject({ existed: true })
   expect(await it.course.findById('ada')).toBeUndefined()
 })
@@ -184,21 +167,9 @@ test('somebody whose address an earlier build kept in decomposed letters is one 
   const it = await courseWith(0)
   const composed = 'j\u00f6rg@example.com'
   const decomposed = composed.normalize('NFD')
-  await it.store.course.requestConfirmation({
-    course: 'quantum',
-    identity: decomposed,
-    address: decomposed,
-    id: 'joerg',
-    tokenHash: 'hash',
-    now: it.now(),
-  })
-  await it.store.course.confirm({ begin, tokenHash: 'hash', now: it.now() })
+  await it.join(decomposed, { id: 'joerg' })
   it.pass(2 * DAY_MS)
-  const subscribe = async () => {
-    await it.course.subscribe({ spelling: composed, identity: composed })
-    await new Promise((resolve) => setImmediate(resolve))
-    await it.course.close()
-  }
+  const subscribe = (identity = composed) => it.subscribe({ spelling: identity, identity })
   await subscribe()
   expect(it.messages).toEqual([])
   expect(await it.course.find(composed)).toMatchObject({ id: 'joerg' })
@@ -216,7 +187,6 @@ test('somebody whose address an earlier build kept in decomposed letters is one 
     suppressionHash: suppressionHash(key, other.normalize('NFD')),
     now: it.now(),
   })
-  await it.course.subscribe({ spelling: other, identity: other })
-  await it.course.close()
+  await subscribe(other)
   expect(it.messages).toEqual([])
 })

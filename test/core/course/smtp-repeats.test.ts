@@ -1,12 +1,11 @@
 import type { Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { openCourse } from '../../../src/core/course/open.ts'
-import { silentLog, systemClock, systemRandom } from '../../../src/core/host.ts'
+import type { CourseStore } from '../../../src/core/course/store.ts'
 import { LINES } from '../../../src/core/mail/mailer.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { courseWith } from '../../support/course.ts'
-import { catalog, compiledMails } from '../../support/learning.ts'
+import { compiledMails } from '../../support/learning.ts'
 import { rudeSmtp } from '../../support/rude-smtp.ts'
 
 const PEOPLE = 3 * LINES.smtp
@@ -24,7 +23,6 @@ async function dispatcherWithHeldCommits(
   const durable = new Set<string>()
   const held: (() => void)[] = []
   let holding = true
-  const sizes: number[] = []
   const accepted: { readonly to: string; readonly socket: Socket }[] = []
   /** Accepted on a connection whose message before was not durable yet: a kill would repeat both. */
   const unbounded: string[] = []
@@ -62,34 +60,19 @@ async function dispatcherWithHeldCommits(
     },
   })
   onTestFinished(() => mailer.close())
-  const course = openCourse({
-    catalog,
-    store: {
-      ...it.store.course,
-      async settle(settlements) {
-        sizes.push(settlements.length)
-        if (holding) await new Promise<void>((resolve) => held.push(resolve))
-        await it.store.course.settle(settlements)
-        for (const { claim } of settlements) durable.add(claim.address)
-      },
+  const store: CourseStore = {
+    ...it.store.course,
+    async settle(settlements) {
+      if (holding) await new Promise<void>((resolve) => held.push(resolve))
+      await it.store.course.settle(settlements)
+      for (const { claim } of settlements) durable.add(claim.address)
     },
-    persistent: true,
-    limit: 100,
-    mailer,
-    clock: { now: it.now, monotonic: it.now, sleep: async () => {} },
-    timer: systemClock,
-    random: systemRandom,
-    log: silentLog,
-    siteUrl: 'https://www.example.com',
-    linkKey: secret('a key for links in tests only'),
-  })
+  }
   return {
-    course,
+    course: it.open(store, { more: { mailer } }),
     server,
     accepted,
     unbounded,
-    sizes,
-    durable,
     release: () => {
       holding = false
       for (const commit of held.splice(0)) commit()

@@ -6,22 +6,20 @@ import { createWakes } from '../../../src/core/course/wakes.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/durations.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { courseWith } from '../../support/course.ts'
-import { begin } from '../../support/learning.ts'
 import { KEPT } from '../../support/stores.ts'
 
 describe.each(KEPT)('the schedule on %s', (kind) => {
   async function schedule() {
     const it = await courseWith(2, { kind })
     const calls: unknown[] = []
-    const course = {
-      dispatch: (options: Parameters<typeof it.course.dispatch>[0]) => {
+    const wakes = createWakes({
+      dispatch: (options) => {
         calls.push(options)
         return it.course.dispatch(options)
       },
-    }
-    const clock = { now: it.now, monotonic: it.now }
-    const isDue = () => it.store.course.isDue(it.now())
-    const wakes = createWakes({ dispatch: course.dispatch, isDue, clock })
+      isDue: () => it.store.course.isDue(it.now()),
+      clock: { now: it.now, monotonic: it.now },
+    })
     const { signal } = new AbortController()
     return {
       ...it,
@@ -66,10 +64,7 @@ describe.each(KEPT)('the schedule on %s', (kind) => {
 
   test('a course that a clock three days ahead began goes on a day later once it is right, and each lesson comes once', async () => {
     const it = await courseWith(1, { kind })
-    const person = { course: 'quantum', identity: 'late@example.com', address: 'late@example.com' }
-    const asked = { ...person, id: 'late', tokenHash: 'hash-late', now: it.now() }
-    await it.store.course.requestConfirmation(asked)
-    await it.store.course.confirm({ begin, tokenHash: 'hash-late', now: it.now() + 3 * DAY_MS })
+    await it.join('late@example.com', { id: 'late', at: it.now() + 3 * DAY_MS })
     const ahead = it.open(it.store.course, { aheadMs: 3 * DAY_MS })
     expect(await ahead.dispatch({ limit: 10 })).toMatchObject({ sent: 2 })
     it.pass(HOUR_MS)
@@ -93,16 +88,11 @@ describe.each(KEPT)('the schedule on %s', (kind) => {
 
   test('a lesson that was never sent, or failed, under a clock that was ahead leaves once it is right', async () => {
     const it = await courseWith(0, { kind })
-    for (const id of ['waits', 'fails']) {
-      const address = `${id}@example.com`
-      await it.store.course.requestConfirmation({
-        ...{ course: 'quantum', identity: address, address, id, tokenHash: id, now: it.now() },
-      })
-    }
-    await it.store.course.confirm({ begin, tokenHash: 'fails', now: it.now() + 3 * DAY_MS })
+    const at = it.now() + 3 * DAY_MS
+    await it.join('fails@example.com', { at })
     it.answer(() => ({ kind: 'transient', scope: 'message', reason: 'busy' }))
     await it.open(it.store.course, { aheadMs: 3 * DAY_MS }).dispatch({ limit: 1 })
-    await it.store.course.confirm({ begin, tokenHash: 'waits', now: it.now() + 3 * DAY_MS })
+    await it.join('waits@example.com', { at })
     it.answer(({ key }) => ({ kind: 'sent', id: key }))
     expect(await it.course.dispatch({ limit: 10 })).toMatchObject({ processed: 0 })
     await it.course.redate()
@@ -113,9 +103,7 @@ describe.each(KEPT)('the schedule on %s', (kind) => {
     const [course] = learning.courses
     const spaced = createCatalog(course ? [{ ...course, spacingMs: DAY_MS }] : [])
     const it = await courseWith(0, { kind, catalog: spaced })
-    const asked = { course: 'quantum', identity: 'a@example.com', address: 'a@example.com' }
-    await it.store.course.requestConfirmation({ ...asked, id: 'a', tokenHash: 'a', now: it.now() })
-    await it.store.course.confirm({ begin: await spaced.begin(), tokenHash: 'a', now: it.now() })
+    await it.join('a@example.com', { id: 'a', begins: await spaced.begin() })
     await it.open(it.store.course, { aheadMs: 3 * DAY_MS }).dispatch({ limit: 10 })
     await it.course.redate()
     expect(await it.store.course.findById('a')).toMatchObject({
