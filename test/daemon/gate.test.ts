@@ -157,17 +157,6 @@ test.each([
   },
 )
 
-test('each route is counted by its own policies: health and metrics by none', () => {
-  const own = Object.entries(ROUTES).filter(([, { limits }]) => limits.join() !== 'default')
-  expect(Object.fromEntries(own.map(([name, { limits }]) => [name, limits]))).toEqual({
-    metrics: [],
-    health: [],
-    subscribe: ['subscribe', 'confirmations'],
-    unsubscribe: ['unsubscribe'],
-    feedback: ['feedback'],
-  })
-})
-
 test('an answer within a limit carries its fields, thrown or given, and one without a limit carries none', async () => {
   const { ask } = gate()
   const fields = async (...asked: Parameters<typeof ask>) => {

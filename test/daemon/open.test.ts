@@ -5,28 +5,40 @@ import { definePlatform } from '../../src/config.ts'
 import { PROGRAM } from '../../src/core/audit.ts'
 import { suppressionHash } from '../../src/core/course/links.ts'
 import { HOUR_MS, MINUTE_MS } from '../../src/core/durations.ts'
-import { type Log, systemClock, systemRandom } from '../../src/core/host.ts'
+import { systemClock, systemRandom } from '../../src/core/host.ts'
 import { suppressAddress } from '../../src/core/mail/feedback/suppressions.ts'
 import type { Outcome } from '../../src/core/mail/mailer.ts'
-import { openStore } from '../../src/core/store/open.ts'
 import { openPlatform } from '../../src/daemon/index.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { openLearning } from '../support/learning.ts'
+import { newStoreUrl, opened } from '../support/opened.ts'
 import { openTestStore } from '../support/stores.ts'
 import { testTransport } from '../support/test-transport.ts'
 
-const subscribe = (email: string) =>
-  new Request('http://web.example/api/email/subscribe', {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify({ email }),
+/** A platform whose provider answers so, and what is known of it after each mail to somebody. */
+function sending(send: () => Outcome | Promise<Outcome>, monotonic = () => 0) {
+  const { platform } = opened({
+    mailer: testTransport(async () => send()),
+    clock: { ...systemClock, monotonic },
   })
+  const { refused, sending: inFlight } = platform.mailService
+  let about = 0
+  const mail = (name: string) => {
+    about += 1
+    const slots = { startUrl: 'https://www.example.com/' }
+    const to = `${name}@example.com`
+    return platform.sendEmail({ template: 'welcome', to, slots, about: String(about) })
+  }
+  const after = async (name = 'ada') => {
+    await mail(name)
+    return refused()
+  }
+  return { platform, mail, after, inFlight }
+}
 
 test('a used-up budget of confirmations is told again only after an hour in which it was not asked for', async () => {
-  const events: string[] = []
-  const note: Log['info'] = (event) => void events.push(event)
   const time = { monotonic: 0 }
-  const platform = openLearning({
+  const { platform, post, told } = opened({
     env: {
       EMAIL_CONFIRMATIONS_PER_DAY: '1',
       MAILER_API_KEY: 'a-key-of-the-mail-provider',
@@ -35,34 +47,26 @@ test('a used-up budget of confirmations is told again only after an hour in whic
     },
     mailer: testTransport(async () => ({ kind: 'sent', id: '1' })),
     clock: { ...systemClock, monotonic: () => time.monotonic },
-    log: { debug: note, info: note, warn: note, error: note },
   })
-  onTestFinished(() => platform.close())
-  const told = () => events.filter((event) => event === 'confirmations_exhausted').length
   const mail = async () => (await platform.health('web')).probes.mail?.state
   let n = 0
   const ask = async (later: number) => {
     time.monotonic += later
     n += 1
-    await platform.web.fetch(subscribe(`person-${n}@example.com`))
-    return told()
+    await post('/api/email/subscribe', { email: `person-${n}@example.com` })
+    return told('confirmations_exhausted').length
   }
-  expect(await ask(0)).toBe(0)
-  expect(await mail()).toBe('ok')
-  expect(await ask(0)).toBe(1)
-  expect(await mail()).toBe('degraded')
-  expect(await ask(HOUR_MS - 1)).toBe(1)
-  expect(await ask(HOUR_MS - 1)).toBe(1)
+  expect([await ask(0), await mail()]).toEqual([0, 'ok'])
+  expect([await ask(0), await mail()]).toEqual([1, 'degraded'])
+  expect([await ask(HOUR_MS - 1), await ask(HOUR_MS - 1)]).toEqual([1, 1])
   time.monotonic += HOUR_MS
-  expect(await mail()).toBe('ok')
-  expect(await ask(0)).toBe(2)
+  expect([await mail(), await ask(0)]).toEqual(['ok', 2])
 })
 
 test('nothing is kept of an address that a build before erased under one of the secrets of links', async () => {
   const [before, now] = ['a-link-secret-of-before-in-32-bytes', 'a-link-secret-of-today-in-32-bytes']
   const store = await openTestStore(undefined)
-  const platform = openLearning({ env: { EMAIL_LINK_SECRET: `${now},${before}` }, store })
-  onTestFinished(() => platform.close())
+  const { platform } = opened({ env: { EMAIL_LINK_SECRET: `${now},${before}` }, store })
   const list = await platform.mailService.suppressionList()
   const by = { operator: PROGRAM, clock: systemClock, random: systemRandom }
   for (const [name, key] of Object.entries({ ada: before, bob: now })) {
@@ -83,31 +87,22 @@ test('why the provider refuses the sender is known until a message goes through,
     { kind: 'sent', id: '1' },
     { kind: 'transient', scope: 'connection', reason: 'busy' },
   ]
-  const inFlight: number[] = []
-  const platform = openLearning({
-    env: {},
-    mailer: testTransport(async () => {
-      inFlight.push(platform.mailService.sending())
-      const outcome = outcomes.shift()
-      if (outcome === undefined) throw new TypeError('a fault of the host’s own')
-      return outcome
-    }),
+  const sentWith: number[] = []
+  const { after, inFlight } = sending(() => {
+    sentWith.push(inFlight())
+    const outcome = outcomes.shift()
+    if (outcome === undefined) throw new TypeError('a fault of the host’s own')
+    return outcome
   })
-  onTestFinished(() => platform.close())
   const refused: (string | false | undefined)[] = []
   for (let n = 0; n < 6; n += 1) {
-    await platform.sendEmail({
-      template: 'welcome',
-      to: `person-${n}@example.com`,
-      slots: { startUrl: 'https://www.example.com/' },
-      about: String(n),
-    })
-    refused.push(platform.mailService.refused())
-    expect(platform.mailService.sending()).toBe(0)
+    refused.push(await after(`person-${n}`))
+    expect(inFlight()).toBe(0)
   }
   const refusal = 'the key is refused'
   expect(refused).toEqual([refusal, refusal, refusal, false, false, false])
-  expect(inFlight).toEqual([1, 1, 1, 1, 1, 1])
+  expect(sentWith).toEqual([1, 1, 1, 1, 1, 1])
+  expect(opened().platform.mailService.refused(), 'not configured').toBe(false)
 })
 
 test('a provider that takes no message for three people in a row refuses, whatever it says; a dead address counts for nothing', async () => {
@@ -118,16 +113,10 @@ test('a provider that takes no message for three people in a row refuses, whatev
   const busy: Outcome = { kind: 'transient', scope: 'connection', reason: 'slow down' }
   const refusal: Outcome = { ...busy, scope: 'sender', isUnclear: true, reason: 'the mail API answered 422' }
   let next: Outcome = no
-  const platform = openLearning({ env: {}, mailer: testTransport(async () => next) })
-  onTestFinished(() => platform.close())
-  let about = 0
-  const after = async (name: string, outcome: Outcome) => {
+  const it = sending(() => next)
+  const after = (name: string, outcome: Outcome) => {
     next = outcome
-    about += 1
-    const slots = { startUrl: 'https://www.example.com/' }
-    const to = `${name}@example.com`
-    await platform.sendEmail({ template: 'welcome', to, slots, about: String(about) })
-    return platform.mailService.refused()
+    return it.after(name)
   }
   expect(await after('ada', no)).toBeUndefined()
   expect(await after('ada', no)).toBeUndefined()
@@ -153,20 +142,13 @@ test('a provider that lets nothing through for ten minutes refuses, whatever it 
     reason: 'the mail provider limits our rate (429)',
   }
   let now = 0
-  const platform = openLearning({
-    env: {},
-    clock: { ...systemClock, monotonic: () => now },
-    mailer: testTransport(async () => next),
-  })
-  onTestFinished(() => platform.close())
-  const { mailService } = platform
-  let about = 0
-  const at = async (minutes: number) => {
+  const { after } = sending(
+    () => next,
+    () => now,
+  )
+  const at = (minutes: number) => {
     now = minutes * MINUTE_MS
-    about += 1
-    const slots = { startUrl: 'https://www.example.com/' }
-    await platform.sendEmail({ template: 'welcome', to: 'ada@example.com', slots, about: String(about) })
-    return mailService.refused()
+    return after()
   }
   expect([await at(0), await at(0), await at(0), await at(9)]).toEqual(Array(4).fill(undefined))
   next = { kind: 'sent', id: '1' }
@@ -180,10 +162,10 @@ test('a provider that lets nothing through for ten minutes refuses, whatever it 
 
 test('mails that cannot be composed are no refusal, however long nothing else is sent', async () => {
   let now = 0
-  const clock = { ...systemClock, monotonic: () => now }
-  const transport = testTransport(async () => ({ kind: 'sent', id: '1' }))
-  const platform = openLearning({ env: {}, clock, mailer: transport })
-  onTestFinished(() => platform.close())
+  const { platform } = sending(
+    () => ({ kind: 'sent', id: '1' }),
+    () => now,
+  )
   const { mailer, refused } = platform.mailService
   const to = { name: undefined, address: 'ada@example.com' }
   for (const about of ['1', '2', '3', '4']) {
@@ -210,128 +192,71 @@ test('the answer to a program names the file among its mails that does not compi
   expect(await sent).toEqual({ sent: false, reason: expect.stringMatching(/hello\.md:4: the slot name/) })
 })
 
-test('where mail is not configured nothing refuses it', async () => {
-  const platform = openLearning({ env: {} })
-  onTestFinished(() => platform.close())
-  expect(platform.mailService.refused()).toBe(false)
-})
-
 test('of two messages in flight one is left when the other is answered', async () => {
   const held: ((outcome: Outcome) => void)[] = []
-  const platform = openLearning({
-    env: {},
-    mailer: testTransport(() => new Promise((resolve) => held.push(resolve))),
-  })
-  onTestFinished(() => platform.close())
-  const slots = { startUrl: 'https://www.example.com/' }
-  const sends = ['ada', 'bob'].map((name) =>
-    platform.sendEmail({ template: 'welcome', to: `${name}@example.com`, slots, about: name }),
-  )
+  const { mail, inFlight } = sending(() => new Promise((resolve) => held.push(resolve)))
+  const sends = ['ada', 'bob'].map(mail)
   await expect.poll(() => held.length).toBe(2)
-  expect(platform.mailService.sending()).toBe(2)
+  expect(inFlight()).toBe(2)
   held[0]?.({ kind: 'sent', id: '1' })
   await Promise.race(sends)
-  expect(platform.mailService.sending()).toBe(1)
+  expect(inFlight()).toBe(1)
   held[1]?.({ kind: 'sent', id: '2' })
   await Promise.all(sends)
-  expect(platform.mailService.sending()).toBe(0)
+  expect(inFlight()).toBe(0)
 })
 
 test('all parts are closed whatever becomes of one, and every caller is told the fault', async () => {
   const folder = await emptyFolder()
-  const store = await openStore(undefined)
-  onTestFinished(() => store.close())
+  const store = await openTestStore(undefined)
+  const count = () => Promise.reject(new RangeError('the count is lost'))
   const platform = openLearning({
-    env: {
-      STORE_URL: `sqlite:${path.join(folder, 'store.sqlite')}`,
-      ANALYTICS_DATASTORE_TABLE: 'visits',
-    },
-    store: {
-      ...store,
-      sending: { ...store.sending, count: () => Promise.reject(new RangeError('the count is lost')) },
-    },
+    env: { STORE_URL: `sqlite:${path.join(folder, 'store.sqlite')}`, ANALYTICS_DATASTORE_TABLE: 'visits' },
+    store: { ...store, sending: { ...store.sending, count } },
     mailer: testTransport(async () => ({ kind: 'sent', id: '1' })),
   })
   await platform.analytics?.()
   expect(await readdir(folder)).toContain('store-analytics.sqlite-wal')
-  const mail = {
-    template: 'welcome',
-    to: 'ada@example.com',
-    slots: { startUrl: 'https://www.example.com/' },
-    about: 'a',
-  }
+  const slots = { startUrl: 'https://www.example.com/' }
+  const mail = { template: 'welcome', to: 'ada@example.com', slots, about: 'a' }
   expect(await platform.sendEmail(mail)).toMatchObject({ sent: true })
-  const closing = [platform.close(), platform.close()]
-  for (const one of closing) await expect(one).rejects.toThrow('the count is lost')
+  for (const one of [platform.close(), platform.close()])
+    await expect(one).rejects.toThrow('the count is lost')
   expect(await readdir(folder)).toEqual(['store-analytics.sqlite'])
 })
 
 test('links that were signed before the secret was set, or with its previous value, still unsubscribe', async () => {
-  const STORE_URL = `sqlite:${path.join(await emptyFolder(), 'store.sqlite')}`
+  const STORE_URL = await newStoreUrl()
   const [first, second] = ['a-first-link-secret-of-32-bytes-ab', 'a-second-link-secret-of-32-bytes-a']
-  const opened = (secret: string) => {
+  const openWith = (secret: string) => {
     const links: string[] = []
-    const platform = openLearning({
-      env: { STORE_URL, ...(secret && { EMAIL_LINK_SECRET: secret }) },
-      mailer: testTransport(async ({ headers, text }) => {
-        links.push(headers['List-Unsubscribe'] ?? /https?:\S+token=\S+/.exec(text)?.[0] ?? '')
-        return { kind: 'sent', id: '1' }
-      }),
+    const mailer = testTransport(async ({ headers, text }) => {
+      links.push(headers['List-Unsubscribe'] ?? /https?:\S+token=\S+/.exec(text)?.[0] ?? '')
+      return { kind: 'sent', id: '1' }
     })
-    onTestFinished(() => platform.close())
-    return { platform, links }
+    return { ...opened({ env: { STORE_URL, ...(secret && { EMAIL_LINK_SECRET: secret }) }, mailer }), links }
   }
-  const linkOf = async (secret: string, email: string) => {
-    const { platform, links } = opened(secret)
-    await platform.web.fetch(subscribe(email))
+  const secrets = ['', first, `${second},${first}`]
+  const linksOf: [email: string, link: string][] = []
+  for (const [n, secret] of secrets.entries()) {
+    const { platform, page, post, links } = openWith(secret)
+    const email = `person-${n}@example.com`
+    await post('/api/email/subscribe', { email })
     await expect.poll(() => links.length).toBe(1)
-    await platform.web.fetch(new Request(links[0] ?? '', { headers: { Accept: 'text/html' } }))
+    await page(new URL(links[0] ?? '').pathname + new URL(links[0] ?? '').search)
     await platform.dispatch()
     await platform.close()
-    return (links[1] ?? '').slice(1, -1)
+    linksOf.push([email, (links[1] ?? '').slice(1, -1)])
   }
-  const people = ['none@example.com', 'first@example.com', 'second@example.com']
-  const links = [
-    await linkOf('', people[0] ?? ''),
-    await linkOf(first, people[1] ?? ''),
-    await linkOf(`${second},${first}`, people[2] ?? ''),
-  ]
-  const { platform } = opened(`${second},${first}`)
-  for (const [index, link] of links.entries()) {
+  const { platform } = openWith(secrets[2] ?? '')
+  for (const [email, link] of linksOf) {
     await platform.web.fetch(new Request(link, { method: 'POST' }))
-    const [course] = await platform.courses.list({ email: people[index] ?? '' })
-    expect(course?.state, people[index]).toBe('unsubscribed')
+    expect(await platform.courses.list({ email })).toMatchObject([{ state: 'unsubscribed' }])
   }
 })
 
-test.each<unknown>([undefined, {}, { env: null }])(
-  'opening with %j names the option that is missing',
-  (options) => {
-    expect(() => openPlatform(options as Parameters<typeof openPlatform>[0])).toThrow(
-      'openPlatform needs the option env',
-    )
-  },
-)
-
-test.each<unknown>([{ kind: 'person', subject: '', email: 'ada@example.com' }, { kind: 'robot' }, {}, null])(
-  'the identity %j of a host is nobody, and a service that is not served has no health',
-  async (identity) => {
-    // A host without types may give anything.
-    const platform = openPlatform({ env: {}, identify: async () => identity as undefined })
-    onTestFinished(() => platform.close())
-    const asked = new Request('http://web.example/api/email', {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: '{"template":"welcome","inputs":{}}',
-    })
-    expect((await platform.web.fetch(asked)).status).toBe(401)
-    await expect(platform.health('kiln')).rejects.toThrow('does not serve kiln')
-  },
-)
-
 test('once it announced its stop, health fails on every service', async () => {
-  const platform = openLearning({ env: {} })
-  onTestFinished(() => platform.close())
+  const { platform } = opened()
   platform.announceStop()
   for (const service of ['web', 'api', 'agent'] as const)
     expect((await platform.health(service)).state, service).toBe('failing')

@@ -119,14 +119,9 @@ test('the form’s page says so if no mail can be sent', async () => {
   expect(await response.text()).toContain('<h1>Not subscribed yet</h1>')
 })
 
-test.each([
-  ['Sec-Fetch-Site', 'cross-site'],
-  ['Sec-Fetch-Site', 'same-site'],
-  ['Origin', 'https://evil.example'],
-  ['Origin', 'null'],
-])('a form of another site is refused, by its %s: %s', async (header, value) => {
+test('a form of another site is refused', async () => {
   const { submit, recipients } = open()
-  const response = await submit('email=ada%40example.com', { [header]: value })
+  const response = await submit('email=ada%40example.com', { Origin: 'https://evil.example' })
   expect(response.status).toBe(415)
   expect(await response.text()).toContain('This route takes application/json, and forms of its own pages.')
   expect(recipients).toEqual([])
