@@ -1,6 +1,5 @@
 import { createHash, createHmac } from 'node:crypto'
-import { createServer, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
 import { readSettings } from '../../../src/core/env/settings.ts'
 import type { Mail } from '../../../src/core/mail/mailer.ts'
@@ -11,13 +10,11 @@ import { awsSigned } from '../../../src/core/network/aws-signature.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { compiledMails } from '../../support/learning.ts'
+import { WELCOME } from '../../support/mailers.ts'
+import { serveBodies } from '../../support/servers.ts'
 
-const WELCOME: Mail = {
-  template: 'welcome',
-  slots: { startUrl: 'https://www.example.com/?a=1' },
-  to: { name: undefined, address: 'ada@example.com' },
-  about: 'user.1',
-  date: new Date('2026-11-21T04:00:00Z'),
+const INVOICE: Mail = {
+  ...WELCOME,
   headers: { 'X-PM-Message-Stream': 'broadcast', 'X-Case': 'é' },
   attachments: [{ name: 'Rechnung „7“.pdf', type: 'application/pdf', content: Buffer.from('%PDF') }],
 }
@@ -37,25 +34,14 @@ interface Answer {
 /** A provider's API on loopback, and a mailer for it that was configured by the environment alone. */
 async function api(provider: Provider, answer: (request: Received) => Answer | 'drop' | 'hang') {
   const received: Received[] = []
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.on('end', () => {
-      const { method, url, headers } = request
-      const one = { method, url, headers, body: Buffer.concat(chunks).toString() }
-      received.push(one)
-      const given = answer(one)
-      if (given === 'drop') return void request.socket.destroy()
-      if (given === 'hang') return
-      response.writeHead(given.status, given.headers).end(JSON.stringify(given.body ?? {}))
-    })
+  const origin = await serveBodies((body, response, { method, url, headers, socket }) => {
+    const one = { method, url, headers, body }
+    received.push(one)
+    const given = answer(one)
+    if (given === 'drop') return void socket.destroy()
+    if (given === 'hang') return
+    response.writeHead(given.status, given.headers).end(JSON.stringify(given.body ?? {}))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(async () => {
-    server.closeAllConnections()
-    await new Promise<void>((resolve) => server.close(() => resolve()))
-  })
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const { mail } = readSettings(learning, {
     MAILER_PROVIDER: provider,
     MAILER_API_KEY: KEYS[provider],
@@ -74,7 +60,7 @@ async function api(provider: Provider, answer: (request: Received) => Answer | '
 test.each(['X-PM-Message-Stream', 'x-pm-message-stream'])(
   'Postmark gets the message in its own form, with its stream (%s) and our Message-ID',
   async (stream) => {
-    const mail = { ...WELCOME, headers: { 'X-Case': 'é', [stream]: 'broadcast' } }
+    const mail = { ...INVOICE, headers: { 'X-Case': 'é', [stream]: 'broadcast' } }
     const { mailer, received } = await api('postmark', () => ({
       status: 200,
       body: { MessageID: 'b7bc', ErrorCode: 0 },
@@ -110,7 +96,7 @@ test.each(['X-PM-Message-Stream', 'x-pm-message-stream'])(
 
 test('SES gets the whole message as MIME, in a request that its key signed for the region of the address', async () => {
   const { mailer, received, origin } = await api('ses', () => ({ status: 200, body: { MessageId: '0100' } }))
-  expect(await mailer.send(WELCOME)).toEqual({ kind: 'sent', id: '0100' })
+  expect(await mailer.send(INVOICE)).toEqual({ kind: 'sent', id: '0100' })
   const { method, url, headers, body } = received[0] as Received
   expect({ method, url }).toEqual({ method: 'POST', url: '/v2/email/outbound-emails' })
   const sent = JSON.parse(body)
@@ -169,7 +155,7 @@ test.each([
 
 test('Resend gets attachments and headers too, and its key', async () => {
   const { mailer, received } = await api('resend', () => ({ status: 200, body: { id: 'r1' } }))
-  expect(await mailer.send(WELCOME)).toEqual({ kind: 'sent', id: 'r1' })
+  expect(await mailer.send(INVOICE)).toEqual({ kind: 'sent', id: 'r1' })
   expect(received[0]).toMatchObject({
     url: '/emails',
     headers: { authorization: 'Bearer re_key', 'idempotency-key': expect.stringMatching(/^welcome\./) },
@@ -187,14 +173,10 @@ const STATUSES: readonly (readonly [row: HttpRow, answer: Answer | 'drop', only?
     [
       ['request-refused', 400],
       ['request-refused', 422],
-      ['request-refused', 406],
       ['key-refused', 401],
-      ['key-refused', 403],
       ['message-deferred', 409],
       ['message-too-large', 413],
-      ['message-deferred', 425],
       ['rate-limited', 429],
-      ['message-deferred', 500],
       ['message-deferred', 503],
       ['wrong-address', 404],
     ] as const
@@ -219,7 +201,7 @@ test.each(CASES)(
   '$provider: $answer.status is $row, and says nothing of the answer',
   async ({ provider, row, answer }) => {
     const { mailer } = await api(provider, () => answer)
-    const outcome = await mailer.send(WELCOME)
+    const outcome = await mailer.send(INVOICE)
     const expected = HTTP_OUTCOMES[row].outcome
     expect(outcome).toEqual({ ...expected, reason: expect.stringContaining(expected?.reason ?? '?') })
     expect(JSON.stringify(outcome)).not.toMatch(/canary|token|AKID/)
@@ -230,7 +212,7 @@ test.each(PROVIDERS)(
   '%s: a Retry-After is kept, and an aborted wait for an answer is unknown',
   async (provider) => {
     const limited = await api(provider, () => ({ status: 429, headers: { 'retry-after': '90' } }))
-    expect(await limited.mailer.send(WELCOME)).toMatchObject({ scope: 'connection', retryAfterMs: 90_000 })
+    expect(await limited.mailer.send(INVOICE)).toMatchObject({ scope: 'connection', retryAfterMs: 90_000 })
     // By itself, and as one of many that are recorded one after the other.
     for (const recorded of [undefined, async () => {}]) {
       const stop = new AbortController()
@@ -238,7 +220,7 @@ test.each(PROVIDERS)(
         setImmediate(() => stop.abort())
         return 'hang'
       })
-      expect(await hanging.mailer.send(WELCOME, stop.signal, recorded)).toMatchObject({ kind: 'unknown' })
+      expect(await hanging.mailer.send(INVOICE, stop.signal, recorded)).toMatchObject({ kind: 'unknown' })
     }
   },
 )
@@ -258,48 +240,46 @@ test.each(PROVIDERS)('%s: the key is checked without sending anything', async (p
   if (provider === 'ses') await mailer.verify()
 })
 
-test('a message whose outcome is unknown is recorded before the next one leaves in its place', async () => {
-  const { received, origin } = await api('postmark', () => 'drop')
-  const transport = openApi({ url: origin, key: secret(KEYS.postmark), provider: 'postmark' })
+/** A transport over one that answers so, and a message for it by number. */
+async function transportTo(provider: 'postmark' | 'ses', answer: () => Answer | 'drop') {
+  const { received, origin } = await api(provider, answer)
+  const transport = openApi({ url: origin, key: secret(KEYS[provider]), provider })
   onTestFinished(() => transport.close())
-  const mailer = openMailer({ mail: undefined, transport, from: WELCOME.to, compiled: compiledMails })
-  const message = await mailer.compose(WELCOME)
+  const mailer = openMailer({ mail: undefined, transport, from: INVOICE.to, compiled: compiledMails })
+  const send = async (number: number, recorded?: () => Promise<void>) =>
+    transport.send(await mailer.compose({ ...INVOICE, about: `user.${number}` }), undefined, recorded)
+  return { received, send }
+}
+const NOT_RECORDED = HTTP_OUTCOMES['not-recorded'].outcome
+
+test('a message whose outcome is unknown is recorded before the next one leaves in its place', async () => {
+  const { received, send } = await transportTo('postmark', () => 'drop')
   const record = Promise.withResolvers<void>()
-  expect(await transport.send(message, undefined, () => record.promise)).toMatchObject({ kind: 'unknown' })
-  const next = transport.send(message, undefined, async () => {})
+  expect(await send(1, () => record.promise)).toMatchObject({ kind: 'unknown' })
+  const next = send(1, async () => {})
   expect(received).toHaveLength(1)
   record.reject(new Error('disk full'))
-  expect(await next).toMatchObject({ kind: 'transient', reason: expect.stringContaining('record') })
+  expect(await next).toEqual(NOT_RECORDED)
   expect(received).toHaveLength(1)
 })
 
 test.each(['postmark', 'ses'] as const)(
   '%s honors no key: each open request has at most one message whose outcome is not recorded',
   async (provider) => {
-    const { received, origin } = await api(provider, () => ({ status: 200 }))
-    const transport = openApi({ url: origin, key: secret(KEYS[provider]), provider })
-    onTestFinished(() => transport.close())
-    const mailer = openMailer({ mail: undefined, transport, from: WELCOME.to, compiled: compiledMails })
-    const message = (number: number) => mailer.compose({ ...WELCOME, about: `user.${number}` })
+    const { received, send } = await transportTo(provider, () => ({ status: 200 }))
     const record = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
-    const both = [0, 1].map(async (number) =>
-      transport.send(await message(number), undefined, () => record[number as 0 | 1].promise),
-    )
+    const both = record.map(({ promise }, number) => send(number, () => promise))
     expect(await Promise.all(both)).toMatchObject([{ kind: 'sent' }, { kind: 'sent' }])
     // Both slots hold a message that is not recorded: the next one waits for the first, another for the second.
-    const third = transport.send(await message(2), undefined, async () => {})
-    const fourth = transport.send(await message(3), undefined, async () => {})
-    await transport.send(await message(4))
+    const third = send(2, async () => {})
+    const fourth = send(3, async () => {})
+    await send(4)
     expect(received).toHaveLength(3)
     record[0].resolve()
     expect(await third).toMatchObject({ kind: 'sent' })
     expect(received).toHaveLength(4)
     record[1].reject(new Error('disk full'))
-    expect(await fourth).toMatchObject({
-      kind: 'transient',
-      scope: 'connection',
-      reason: expect.stringContaining('record'),
-    })
+    expect(await fourth).toEqual(NOT_RECORDED)
     expect(received).toHaveLength(4)
   },
 )
