@@ -1,12 +1,12 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/core/host.ts'
 import type { Transport } from '../../../src/core/mail/mailer.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { createSendEmail, type SendEmailInput } from '../../../src/core/mail/send-email.ts'
-import { secret } from '../../../src/core/secret.ts'
 import { isEmailConfigured } from '../../../src/daemon/index.ts'
 import { compiledMails } from '../../support/learning.ts'
-import { rudeSmtp } from '../../support/rude-smtp.ts'
+import { mailerTo } from '../../support/mailers.ts'
+import { testTransport } from '../../support/test-transport.ts'
 
 const INPUT: SendEmailInput = {
   template: 'exam-passed',
@@ -16,13 +16,6 @@ const INPUT: SendEmailInput = {
 }
 const MAILS = { definitions: [], compiled: compiledMails }
 const CANARY = 'canary'
-
-const transport = (send: Transport['send']): Transport => ({
-  kind: 'own',
-  send,
-  verify: async () => {},
-  close: async () => {},
-})
 
 /** Throws at the Nth thing that is done with anything it watches, however deep. */
 function faultAt(nth: number) {
@@ -66,7 +59,7 @@ test('a fault injected at every single step, one after the other, is a reason an
   for (; ; nth += 1) {
     const { watched, happened } = faultAt(nth)
     const sent: unknown[] = []
-    const own = transport(
+    const own = testTransport(
       watched(async (message) => {
         sent.push(message.subject + message.html + message.text + Object.values(message.headers).join())
         return { kind: 'sent', id: 'id' }
@@ -95,36 +88,9 @@ test('a fault injected at every single step, one after the other, is a reason an
   expect(nth).toBeGreaterThan(50)
 })
 
-test.each(['CONNECT', 'EHLO', 'MAIL', 'RCPT', 'DATA', 'END'])(
-  'an SMTP server that fails at %s, in each way, gives a reason',
-  async (at) => {
-    for (const reply of ['drop', '421 4.3.0 later', '451 4.3.0 later', '554 5.0.0 no', 'what?', '\0\0']) {
-      const { port } = await rudeSmtp((word, socket) => {
-        if (word !== at && !(at === 'EHLO' && word === 'HELO')) return undefined
-        if (reply === 'drop') socket.destroy()
-        return reply
-      })
-      const mailer = openMailer({
-        compiled: compiledMails,
-        mail: {
-          key: secret(CANARY),
-          route: { kind: 'smtp', url: secret(`smtp://127.0.0.1:${port}`) },
-          from: { name: undefined, address: 'course@example.com' },
-          replyTo: undefined,
-        },
-      })
-      onTestFinished(() => mailer.close())
-      expect(await createSendEmail(mailer, systemClock, MAILS)(INPUT), `${at} ${reply}`).toEqual({
-        sent: false,
-        reason: expect.stringMatching(/^[a-z][^{}]+$/),
-      })
-    }
-  },
-)
-
 const own = (send: Transport['send']) =>
   createSendEmail(
-    openMailer({ compiled: compiledMails, mail: undefined, transport: transport(send) }),
+    openMailer({ compiled: compiledMails, mail: undefined, transport: testTransport(send) }),
     systemClock,
     MAILS,
   )
@@ -157,15 +123,7 @@ test.each([
   expect(await takes(input)).toEqual({ sent: false, reason: expect.stringMatching(/^[a-zA-Z ]+[^:]*$/) })
 })
 
-test.each([
-  undefined,
-  null,
-  'sent',
-  {},
-  { kind: 'sent' },
-  { kind: 'delivered', id: 'x' },
-  { kind: 'unknown' },
-])(
+test.each([undefined, null, {}, { kind: 'sent' }, { kind: 'delivered', id: 'x' }, { kind: 'unknown' }])(
   'a transport of one’s own that answers %j leaves the outcome unknown, and nothing is thrown',
   async (answer) => {
     const result = await own(async () => answer as never)(INPUT)
@@ -174,20 +132,11 @@ test.each([
 )
 
 test('an address of the transport that cannot be read is a reason', async () => {
-  const mailer = openMailer({
-    compiled: compiledMails,
-    mail: {
-      key: secret('key'),
-      route: { kind: 'smtp', url: secret('smtp://%zz@127.0.0.1:25') },
-      from: { name: undefined, address: 'course@example.com' },
-      replyTo: undefined,
-    },
-  })
+  const mailer = mailerTo('smtp://%zz@127.0.0.1:25')
   expect(await createSendEmail(mailer, systemClock, MAILS)(INPUT)).toEqual({
     sent: false,
     reason: 'the mail transport could not be opened',
   })
-  await mailer.close()
 })
 
 test('mail is configured only with its key, and unconfigured sending says so', async () => {
