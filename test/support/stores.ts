@@ -42,8 +42,8 @@ export function postgresServer(): Promise<PostgresDatabases> {
 let migratedFile: Promise<Buffer> | undefined
 
 /** A file with the newest schema: to copy it is far quicker than to migrate each. */
-async function newFile(): Promise<string> {
-  const file = path.join(await emptyFolder(), 'store.sqlite')
+export async function newFile(name = 'store.sqlite'): Promise<string> {
+  const file = path.join(await emptyFolder(), name)
   migratedFile ??= (async () => {
     await (await openStore({ kind: 'sqlite', file })).close()
     return readFile(file)
@@ -64,11 +64,35 @@ function migratedDatabase(): Promise<string> {
   return migrated
 }
 
+type Address = NonNullable<Parameters<typeof openStore>[0]>
+type PostgresAddress = Extract<Address, { kind: 'postgres' }>
+
 /** Where a new, empty store of a kind lives; two stores opened on one address share it. */
-export async function addressOf(kind: StoreKind): Promise<Parameters<typeof openStore>[0]> {
+export function addressOf(kind: 'sqlite'): Promise<Extract<Address, { kind: 'sqlite' }>>
+export function addressOf(kind: 'postgres'): Promise<PostgresAddress>
+export function addressOf(kind: 'sqlite' | 'postgres'): Promise<Address>
+export function addressOf(kind: StoreKind): Promise<Address | undefined>
+export async function addressOf(kind: StoreKind): Promise<Address | undefined> {
   if (kind === 'memory') return undefined
   if (kind === 'sqlite') return { kind, file: await newFile() }
   return { kind, url: secret(wayTo(await (await postgresServer()).createDatabase(await migratedDatabase()))) }
+}
+
+/** A new database of PostgreSQL: empty, or with an empty store. */
+export async function newDatabase(holds: 'nothing' | 'a store' = 'nothing') {
+  const server = await postgresServer()
+  const url = holds === 'nothing' ? await server.createDatabase() : (await addressOf('postgres')).url.reveal()
+  const name = new URL(url).pathname.slice(1)
+  const address: PostgresAddress = { kind: 'postgres', url: secret(url) }
+  return {
+    url,
+    address,
+    name,
+    port: server.port,
+    query: (sql: string) => server.query(url, sql),
+    /** By a connection to another database of the server. */
+    administer: (sql: string) => server.query(url.replace(name, 'postgres'), sql),
+  }
 }
 
 /** Whether an erasure has left this hash: then nobody whose address has it is enrolled. */

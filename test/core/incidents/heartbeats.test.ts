@@ -6,7 +6,7 @@ import { addressOf, openTestStore, STORES } from '../../support/stores.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 9)
 
-describe.each(STORES)('%s', (kind) => {
+describe.each(STORES.filter((kind) => kind !== 'memory'))('%s', (kind) => {
   test('expects a heartbeat from the first check on, and keeps its last success after a failure', async () => {
     const { heartbeats } = await openTestStore(await addressOf(kind))
     const never = { name: 'backup', since: NOW, beatAt: undefined, failedAt: undefined, exitCode: undefined }
@@ -23,12 +23,8 @@ describe.each(STORES)('%s', (kind) => {
       ...never,
       beatAt: NOW + 40,
     })
-    expect(await heartbeats.beat({ name: 'other', now: NOW, failed: { exitCode: undefined } })).toMatchObject(
-      {
-        since: NOW,
-        failedAt: NOW,
-      },
-    )
+    const other = { name: 'other', now: NOW, failed: { exitCode: undefined } }
+    expect(await heartbeats.beat(other)).toMatchObject({ since: NOW, failedAt: NOW })
   })
 
   test('a job that reported while the clock was ahead is missed as soon as any other once it is right', async () => {

@@ -1,8 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { auditEntry, PROGRAM } from '../../../src/core/audit.ts'
 import { LEASE_MS } from '../../../src/core/delivery/lease.ts'
 import { DAY_MS, MOST_SKEW_MS } from '../../../src/core/durations.ts'
-import { systemRandom } from '../../../src/core/host.ts'
 import type { AlertClaim, IncidentStore } from '../../../src/core/incidents/incident.ts'
 import {
   change,
@@ -15,39 +13,60 @@ import {
 } from '../../support/incidents.ts'
 import { olderAlerts } from '../../support/older-alerts.ts'
 import { addressOf, openTestStore, STORES } from '../../support/stores.ts'
+import { audited } from '../../support/subscribers.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 9)
 
 const incident = (id: string, cause = 'mail') =>
   incidentWith({ id, cause, reason: 'no answer in time', affected: ['api'], openedAt: NOW })
 
-describe.each(STORES)('%s', (kind) => {
-  test('keeps at most one open incident for a cause, and closes it when no machine saw it fail lately', async () => {
+// The store in memory runs the code of the one in a file.
+describe.each(STORES.filter((kind) => kind !== 'memory'))('%s', (kind) => {
+  /** Two processes on one store. */
+  const two = async () => {
     const address = await addressOf(kind)
-    const { incidents } = await openTestStore(address)
-    const other = kind === 'memory' ? incidents : (await openTestStore(address)).incidents
+    return [(await openTestStore(address)).incidents, (await openTestStore(address)).incidents] as const
+  }
+
+  test('keeps at most one open incident for a cause, and closes it when no machine saw it fail lately', async () => {
+    const [incidents, other] = await two()
     const both = [openIncident(incidents, incident('a')), openIncident(other, incident('b'))]
     expect((await Promise.all(both)).toSorted()).toEqual([false, true])
-    expect(await incidents.list(10)).toHaveLength(1)
-    const seen = [{ cause: 'mail', reason: 'refused', affected: ['agent'], at: NOW + 60_000 }]
-    await change(other, NOW + 60_000, { seen })
-    await closeIncident(incidents, 'mail', NOW + 90_000, NOW)
+    const [open, ...others] = await incidents.list(10)
+    expect(others).toEqual([])
+    expect(await openIncident(incidents, incident(open?.id ?? '', 'store'))).toBe(false)
+    const seen = (at: number, reason: string) =>
+      change(other, at, { seen: [{ cause: 'mail', reason, affected: ['agent'], at }] })
+    await seen(NOW + 60_000, 'refused')
+    // The last look never goes back.
+    await seen(NOW + 30_000, 'refused \0')
+    await closeIncident(incidents, 'mail', NOW + 90_000, NOW + 59_999)
     expect(await other.list(10)).toMatchObject([
-      { closedAt: undefined, reason: 'refused', affected: ['agent'] },
+      { closedAt: undefined, seenAt: NOW + 60_000, reason: 'refused \ufffd', affected: ['agent'] },
     ])
-    await closeIncident(incidents, 'mail', NOW + 90_000, NOW + 60_000)
-    expect(await other.list(10)).toMatchObject([{ closedAt: NOW + 90_000 }])
+    // A clock that is behind ends nothing before it began.
+    await closeIncident(incidents, 'mail', NOW - 5, NOW + 60_000)
+    expect(await other.list(10)).toMatchObject([{ closedAt: NOW }])
     await openIncident(incidents, { ...incident('c'), openedAt: NOW + 1 })
-    expect((await incidents.list(10)).map(({ id }) => id)[0]).toBe('c')
+    await closeIncident(incidents, 'mail', NOW + 90_000)
+    expect((await incidents.list(10)).map(({ id, closedAt }) => [id, closedAt])[0]).toEqual([
+      'c',
+      NOW + 90_000,
+    ])
   })
 
-  test('an open incident is acknowledged once', async () => {
+  test('an open incident is acknowledged once, and is listed, however many opened after it', async () => {
     const { incidents } = await openTestStore(await addressOf(kind))
-    await openIncident(incidents, incident('a'))
-    expect(await incidents.acknowledge({ id: 'a', now: NOW, by: 'ada' })).toBe(true)
-    expect(await incidents.acknowledge({ id: 'a', now: NOW, by: 'bob' })).toBe(false)
-    expect(await incidents.acknowledge({ id: 'nowhere', now: NOW, by: 'bob' })).toBe(false)
-    expect(await incidents.list(1)).toMatchObject([{ acknowledgedBy: 'ada', acknowledgedAt: NOW }])
+    await openIncident(incidents, incident('old', 'build_skew'))
+    for (let n = 1; n <= 3; n += 1) {
+      await openIncident(incidents, { ...incident(`flap-${n}`), openedAt: NOW + n })
+      await closeIncident(incidents, 'mail', NOW + n)
+    }
+    expect((await incidents.list(2)).map(({ id }) => id)).toEqual(['flap-3', 'flap-2', 'old'])
+    const ack = (id: string, by: string) => incidents.acknowledge({ id, now: NOW, by })
+    expect(await ack('old', 'ada')).toBe(true)
+    for (const id of ['old', 'flap-3', 'nowhere']) expect(await ack(id, 'bob')).toBe(false)
+    expect((await incidents.list(1)).at(-1)).toMatchObject({ acknowledgedBy: 'ada', acknowledgedAt: NOW })
   })
 
   test('an incident is resolved once, and its end is sent to every channel that was told its beginning', async () => {
@@ -66,16 +85,10 @@ describe.each(STORES)('%s', (kind) => {
       )
     await openIncident(incidents, incident('a'))
     await send('webhook')
-    const entry = (id: string) =>
-      auditEntry({
-        action: 'resolve-incident',
-        operator: PROGRAM,
-        now: NOW,
-        random: systemRandom,
-        subject: id,
-      })
-    const resolve = (id: string) =>
-      incidents.resolve({ id, now: NOW, by: 'ada', reason: 'removed', audit: entry(id) })
+    const resolve = (id: string) => {
+      const entry = audited('resolve-incident', NOW, id)
+      return incidents.resolve({ id, now: NOW, by: 'ada', reason: 'removed', audit: entry })
+    }
     // On PostgreSQL, either of two at once may be the first.
     const answers = await Promise.all([resolve('a'), resolve('a'), resolve('b')])
     expect(answers.filter(Boolean)).toHaveLength(1)
@@ -94,9 +107,7 @@ describe.each(STORES)('%s', (kind) => {
   })
 
   test('an incident that nobody acknowledges escalates once, whichever process or restart sends it, and ends there once', async () => {
-    const address = await addressOf(kind)
-    const first = (await openTestStore(address)).incidents
-    const second = kind === 'memory' ? first : (await openTestStore(address)).incidents
+    const [first, second] = await two()
     const told: string[] = []
     const channel = channelOf(
       'escalation',
@@ -160,51 +171,50 @@ describe.each(STORES)('%s', (kind) => {
     ])
     expect(await listed(NOW + 199)).toEqual(['a', 'b'])
     expect(await listed(NOW + 200)).toEqual(['a'])
-    expect(await incidents.withdraw({ id: 'nowhere', now: NOW })).toBe(false)
-    expect(await incidents.withdraw({ id: 'a', now: NOW + 10 })).toBe(true)
-    expect(await incidents.withdraw({ id: 'a', now: NOW + 11 })).toBe(false)
+    const withdraw = (id: string, after: number) => incidents.withdraw({ id, now: NOW + after })
+    expect([await withdraw('nowhere', 0), await withdraw('b', 200)]).toEqual([false, false])
+    expect([await withdraw('a', 10), await withdraw('a', 11)]).toEqual([true, false])
     // Gone at once, also for a machine whose clock is behind.
     expect(await listed(NOW + 9)).toEqual(['b'])
     // One that is planned can be withdrawn before it begins.
-    expect(await incidents.withdraw({ id: 'b', now: NOW + 20 })).toBe(true)
-    expect(await listed(NOW)).toEqual([])
-    for (const one of [planned, { ...open, until: NOW + 10 }]) await incidents.announce(one, NOW)
-    await incidents.prune({ before: NOW + 15, keep: 10 })
-    expect(await listed(0)).toEqual(['b'])
+    expect([await withdraw('b', 20), await listed(NOW)]).toEqual([true, []])
   })
 
-  test('closed incidents are deleted after their time or when there are too many; open ones stay', async () => {
+  test('what ended is deleted after its time, or when there are too many, with its messages; what goes on stays', async () => {
     const { incidents } = await openTestStore(await addressOf(kind))
-    for (const [index, cause] of ['old', 'flap', 'flap', 'flap', 'open'].entries()) {
+    const causes = ['old', 'flap', 'flap', 'flap', 'open']
+    for (const [index, cause] of causes.entries()) {
       const [id, at] = [`i${index}`, NOW + index]
       const closedAt = cause === 'open' ? undefined : at
       const opens = [{ ...incident(id, cause), openedAt: at, seenAt: at, closedAt }]
       await change(incidents, at, { opens, told: [{ incident: id, kind: 'opened', channel: 'webhook', at }] })
     }
-    await change(incidents, NOW + 9, {}, [{ name: 'webhook' }])
+    await change(incidents, NOW + 9, {}, CHANNELS)
     await incidents.silence({ from: NOW, until: NOW + 1, reason: 'deploy', by: 'ci' })
-    await incidents.prune({ before: NOW + 1, keep: 2 })
-    const ids = async () => (await incidents.list(10)).map(({ id }) => id)
-    expect(await ids()).toEqual(['i4', 'i3', 'i2'])
-    expect(
-      (await incidents.messages(['i0', 'i1', 'i2', 'i3', 'i4'])).map((one) => one.incident).toSorted(),
-    ).toEqual(['i2', 'i3', 'i4'])
-    expect((await incidents.queuedAlerts()).map((one) => one.incident)).toEqual(['i2', 'i3', 'i4'])
-    expect(await incidents.silenceAt(NOW)).toMatchObject({ until: NOW + 1 })
-    await incidents.prune({ before: NOW + 100, keep: 2 })
-    expect(await ids()).toEqual(['i4'])
-    expect((await incidents.queuedAlerts()).map((one) => one.incident)).toEqual(['i4'])
-    expect(await incidents.silenceAt(NOW)).toBeUndefined()
-  })
-
-  test('an open incident is listed, however many opened after it', async () => {
-    const { incidents } = await openTestStore(await addressOf(kind))
-    await openIncident(incidents, incident('old', 'build_skew'))
-    for (let n = 1; n <= 3; n += 1) {
-      await openIncident(incidents, { ...incident(`flap-${n}`), openedAt: NOW + n })
-      await closeIncident(incidents, 'mail', NOW + n)
-    }
-    expect((await incidents.list(2)).map(({ id }) => id)).toEqual(['flap-3', 'flap-2', 'old'])
+    for (const [id, until] of [
+      ['gone', NOW],
+      ['here', NOW + 1],
+      ['always', undefined],
+    ] as const)
+      await incidents.announce({ id, text: id, from: 1, until, by: 'me' }, 1)
+    const left = async () => [
+      (await incidents.list(10)).map(({ id }) => id),
+      (await incidents.messages(causes.map((_, index) => `i${index}`))).map((one) => one.incident).toSorted(),
+      (await incidents.queuedAlerts()).map((one) => one.incident),
+      (await incidents.announcements(0)).map(({ id }) => id),
+      (await incidents.silenceAt(NOW))?.until,
+    ]
+    const prune = (before: number, keep: number) => incidents.prune({ before, keep })
+    await prune(NOW + 1, 9)
+    const four = ['i1', 'i2', 'i3', 'i4']
+    expect(await left()).toEqual([four.toReversed(), four, four, ['always', 'here'], NOW + 1])
+    await prune(NOW + 1, 2)
+    expect((await left())[0]).toEqual(['i4', 'i3', 'i2'])
+    await prune(NOW + 100, 2)
+    expect(await left()).toEqual([['i4'], ['i4'], ['i4'], ['always'], undefined])
+    await openIncident(incidents, { ...incident('i5', 'last'), closedAt: NOW + 200 })
+    await prune(NOW, 0)
+    expect((await left())[0]).toEqual(['i4'])
   })
 
   test('a silence that was ended stays ended when the clock is set back', async () => {
@@ -308,9 +318,7 @@ describe.each(STORES)('%s', (kind) => {
   })
 
   test('an alert is taken by one process, tried again when due, and never after it was sent; why it was late is kept', async () => {
-    const address = await addressOf(kind)
-    const { incidents } = await openTestStore(address)
-    const other = kind === 'memory' ? incidents : (await openTestStore(address)).incidents
+    const [incidents, other] = await two()
     await change(incidents, NOW, { opens: [incident('a')] }, CHANNELS)
     const [claim, none] = (await Promise.all([take(incidents), take(other)])).flat()
     expect([claim?.attempt, none]).toEqual([1, undefined])
@@ -509,7 +517,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
   })
 })
 
-test('after a thousand crashes around the send nothing is lost, and a receiver that honors the id has nothing twice', async () => {
+test('after hundreds of crashes around the send nothing is lost, and a receiver that honors the id has nothing twice', async () => {
   let now = NOW
   const { incidents } = await openTestStore(undefined, () => now)
   let seed = 7
@@ -522,16 +530,16 @@ test('after a thousand crashes around the send nothing is lost, and a receiver t
   let crashes = 0
   // Dies before the send, or after it and before its record.
   const channel = channelOf('webhook', ({ id }) => {
-    const dies = crashes < 1000 && odds() < 0.96
+    const dies = crashes < 300 && odds() < 0.96
     if (!dies || odds() < 0.5) received.set(id, (received.get(id) ?? 0) + 1)
     if (!dies) return Promise.resolve({ kind: 'sent', id })
     crashes += 1
     return Promise.reject(new Error('killed'))
   })
-  const ids = Array.from({ length: 60 }, (_, index) => `incident-${index}`)
+  const ids = Array.from({ length: 20 }, (_, index) => `incident-${index}`)
   for (const id of ids) await openIncident(incidents, incident(id, id))
   const host = hostAt(() => now)
-  for (let round = 0; round < 2000; round += 1) {
+  for (let round = 0; round < 600; round += 1) {
     await tellDue(host, incidents, [channel]).catch(() => {})
     // Past the lease of whoever was killed.
     now += LEASE_MS + 1000
@@ -540,7 +548,7 @@ test('after a thousand crashes around the send nothing is lost, and a receiver t
     )
     if (open.length === ids.length) break
   }
-  expect(crashes).toBe(1000)
+  expect(crashes).toBe(300)
   expect([...received.keys()].filter((id) => id.endsWith('.opened')).toSorted()).toEqual(
     ids.map((id) => `alert.${id}.opened`).toSorted(),
   )

@@ -7,25 +7,19 @@ import Database from 'better-sqlite3'
 import { execa } from 'execa'
 import { expect, onTestFinished, test } from 'vitest'
 import { secret } from '../../../src/core/secret.ts'
-import {
-  copyStore,
-  openAnalyticsStore,
-  openMaintenance,
-  openStore,
-  restoreStore,
-} from '../../../src/core/store/open.ts'
-import { bin, platformctl } from '../../support/cli.ts'
-import { emptyFolder } from '../../support/folder.ts'
-import { postgresServer } from '../../support/stores.ts'
+import { copyStore, openAnalyticsStore, openMaintenance, restoreStore } from '../../../src/core/store/open.ts'
+import { bin } from '../../support/cli.ts'
+import { command } from '../../support/in-process.ts'
+import { newDatabase, newFile } from '../../support/stores.ts'
 
 const NOW = Date.UTC(2026, 10, 21)
 
 /** A store, and its plain backup that `change` makes hostile. */
 async function backedUp() {
-  const folder = await emptyFolder()
+  const file = await newFile('platform.sqlite')
+  const folder = path.dirname(file)
   const at = (name: string) => path.join(folder, name)
-  const address = { kind: 'sqlite', file: at('platform.sqlite') } as const
-  await (await openStore(address)).close()
+  const address = { kind: 'sqlite', file } as const
   const maintenance = await openMaintenance(address)
   onTestFinished(() => maintenance.close())
   await maintenance.backup(at('b.sqlite'), NOW)
@@ -35,17 +29,17 @@ async function backedUp() {
     for (const step of steps) database.exec(step)
     database.close()
   }
-  const restore = (from = 'b.sqlite', identities: readonly string[] = []) =>
+  const restore = (from = 'b.sqlite', options: Partial<Parameters<typeof restoreStore>[1]> = {}) =>
     restoreStore(
       { kind: 'sqlite', file: at('new/platform.sqlite') },
-      { from: at(from), force: false, now: NOW, identities, withoutJournal: true },
+      { from: at(from), force: false, now: NOW, withoutJournal: true, ...options },
     )
   return { at, folder, maintenance, change, restore, address }
 }
 
 const ENDLESS = 'WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i FROM n)'
 
-const HOSTILE: [string, string[], string][] = [
+test.each([
   [
     'an endless view in the place of a table',
     [
@@ -60,21 +54,11 @@ const HOSTILE: [string, string[], string][] = [
     'the view meta, which no platformctl made. Take a file that you trust, or correct that',
   ],
   [
-    'a trigger that copies addresses',
-    ['CREATE TRIGGER spy AFTER INSERT ON subscription BEGIN UPDATE meta SET value = new.address; END'],
-    'the trigger spy, which no platformctl made',
-  ],
-  [
     'a trigger that undoes unsubscribing',
     [
       "CREATE TRIGGER undo AFTER UPDATE ON subscription BEGIN UPDATE subscription SET state = 'confirmed'; END",
     ],
     'the trigger undo, which no platformctl made',
-  ],
-  [
-    'a table of somebody else',
-    ['CREATE TABLE bookmarks (url TEXT)'],
-    'the table bookmarks, which no platformctl made',
   ],
   [
     'an index whose expression takes for ever',
@@ -90,32 +74,21 @@ const HOSTILE: [string, string[], string][] = [
     'the table handled_hour, which no platformctl made',
   ],
   [
-    'a virtual table',
-    ['DROP TABLE handled_hour', 'CREATE VIRTUAL TABLE handled_hour USING fts5(hour)'],
-    'the table handled_hour, which no platformctl made',
-  ],
-  [
     'a missing table',
     ['DROP TABLE handled_hour'],
     'no table handled_hour. Take a file that you trust, or correct that',
   ],
-]
-
-test.each(HOSTILE)('a backup with %s is not restored, and nothing of it is read', async (_, steps, what) => {
-  const { change, restore, folder } = await backedUp()
+])('a file with %s is neither restored nor copied, and nothing of it is read', async (_, steps, what) => {
+  const { at, change, restore, folder } = await backedUp()
   change(...steps)
   const before = await readdir(folder)
   await expect(restore()).rejects.toThrow(`it has ${what}`)
+  // Nothing of the file is copied before it is checked, so there need be no server.
+  const nowhere = { kind: 'postgres', url: secret('postgres://nobody@127.0.0.1:1/none') } as const
+  await expect(copyStore({ kind: 'sqlite', file: at('b.sqlite') }, nowhere)).rejects.toThrow(
+    `b.sqlite was not copied: it has ${what}`,
+  )
   expect((await readdir(folder)).sort()).toEqual(before.sort())
-})
-
-test.each(HOSTILE)('a store with %s is not copied, and nothing of it is read', async (_, steps, what) => {
-  const { at, change } = await backedUp()
-  change(...steps)
-  const url = await (await postgresServer()).createDatabase()
-  await expect(
-    copyStore({ kind: 'sqlite', file: at('b.sqlite') }, { kind: 'postgres', url: secret(url) }),
-  ).rejects.toThrow(`b.sqlite was not copied: it has ${what}`)
 })
 
 test.each([
@@ -129,56 +102,38 @@ test.each([
   ],
 ])('a database with %s in the place of a table is not copied', async (_, step) => {
   const { at } = await backedUp()
-  const server = await postgresServer()
-  const url = await server.createDatabase()
-  const from = { kind: 'postgres', url: secret(url) } as const
-  await (await openStore(from)).close()
-  await server.query(url, `DROP TABLE platformctl.pace; ${step}`)
-  await expect(copyStore(from, { kind: 'sqlite', file: at('copy.sqlite') })).rejects.toThrow(
+  const from = await newDatabase('a store')
+  await from.query(`DROP TABLE platformctl.pace; ${step}`)
+  await expect(copyStore(from.address, { kind: 'sqlite', file: at('copy.sqlite') })).rejects.toThrow(
     'the database was not copied: platformctl.pace is not the table that platformctl made',
   )
   expect(await readdir(at(''))).not.toContain('copy.sqlite')
 })
 
 test('the store named for its sent records is read only if a build of ours made it', async () => {
-  const { at, change, address } = await backedUp()
+  const { at, change } = await backedUp()
   change(
     'DROP TABLE subscription',
     `CREATE VIEW subscription AS ${ENDLESS} SELECT i AS id, i AS sent_days FROM n`,
   )
   const restored = await backedUp()
-  await expect(
-    restoreStore(
-      { kind: 'sqlite', file: at('new/platform.sqlite') },
-      {
-        from: restored.at('b.sqlite'),
-        force: false,
-        now: NOW,
-        withoutJournal: true,
-        sentFrom: at('b.sqlite'),
-      },
-    ),
-  ).rejects.toThrow('b.sqlite was not read: it has the view subscription')
-  expect(address.file).not.toContain('new')
+  await expect(restored.restore('b.sqlite', { sentFrom: at('b.sqlite') })).rejects.toThrow(
+    'b.sqlite was not read: it has the view subscription',
+  )
 })
 
 test('a backup that says nothing that can be a time of itself is dated by its file', async () => {
-  const { at, change } = await backedUp()
+  const { change, restore } = await backedUp()
   for (const said of ['soon', '1e300']) {
     change(`INSERT OR REPLACE INTO meta (name, value) VALUES ('backup_at', '${said}')`)
-    await expect(
-      restoreStore(
-        { kind: 'sqlite', file: at('new/platform.sqlite') },
-        { from: at('b.sqlite'), force: false, now: NOW },
-      ),
-    ).rejects.toThrow(
+    await expect(restore('b.sqlite', { withoutJournal: false })).rejects.toThrow(
       /b\.sqlite was made at 2\d{3}-\d\d-\d\dT.*, and there is no .*: people who unsubscribed/,
     )
   }
 })
 
 test('lines of a journal that no build of ours wrote change nothing, and the others count', async () => {
-  const { at, address, maintenance } = await backedUp()
+  const { at, maintenance, restore } = await backedUp()
   const own = (await maintenance.journal(NOW)).map((entry) => JSON.stringify(entry))
   const time = { at: NOW }
   const hostile = [
@@ -203,25 +158,13 @@ test('lines of a journal that no build of ours wrote change nothing, and the oth
   ]
   await writeFile(at('j.jsonl'), [...hostile, ...own].join('\n'))
   await writeFile(at('only.jsonl'), hostile.join('\n'))
-  const restore = (journal: string) =>
-    restoreStore(
-      { kind: 'sqlite', file: at(`${journal} restored/platform.sqlite`) },
-      { from: at('b.sqlite'), force: true, now: NOW, journal: at(journal) },
-    )
-  await expect(restore('only.jsonl')).rejects.toThrow('only.jsonl is not the journal of its store')
-  expect((await restore('j.jsonl')).replayed).toEqual({
-    unsubscribed: 0,
-    undone: 0,
-    erased: 0,
-    suppressed: 0,
-    released: 0,
-    paused: 0,
-    resumed: 0,
-  })
-  expect(address.file).toBe(at('platform.sqlite'))
+  const by = (journal: string) => restore('b.sqlite', { withoutJournal: false, journal: at(journal) })
+  await expect(by('only.jsonl')).rejects.toThrow('only.jsonl is not the journal of its store')
   // After the backup they may have said who left.
   await writeFile(at('after.jsonl'), [...own, ...hostile].join('\n'))
-  await expect(restore('after.jsonl')).rejects.toThrow('10 lines of the journal cannot be read')
+  await expect(by('after.jsonl')).rejects.toThrow('10 lines of the journal cannot be read')
+  const { replayed } = await by('j.jsonl')
+  expect(Object.values(replayed)).toEqual(Array(7).fill(0))
 })
 
 test('refuses to restore a backup of events with a foreign view, and the store beside it', async () => {
@@ -253,10 +196,10 @@ test.each([
   ['zstd', zstdCompressSync],
   ['gzip', gzipSync],
 ] as const)(
-  'a few kilobytes of %s that unpack to a hundred megabytes are stopped, and leave nothing',
+  'a few kilobytes of %s that unpack to more than a store can be are stopped, and leave nothing',
   async (_, packed) => {
     const { at, restore, folder } = await backedUp()
-    const image = Buffer.concat([await readFile(at('b.sqlite')), Buffer.alloc(130_000_000)])
+    const image = Buffer.concat([await readFile(at('b.sqlite')), Buffer.alloc(70_000_000)])
     // The header declares all of it, as a bomb would.
     image.writeUInt32BE(image.length / image.readUInt16BE(16), 28)
     await writeFile(at('bomb'), packed(image))
@@ -310,21 +253,9 @@ test.skipIf(process.platform === 'win32')(
     INSERT INTO suppression SELECT hex(randomblob(32)), i FROM n`)
     database.close()
     const before = new Set(await readdir(folder))
-    const running = execa(
-      'sh',
-      [
-        '-c',
-        'umask 000; exec "$0" -- "$@"',
-        process.execPath,
-        bin,
-        'db',
-        'backup',
-        at('c.sqlite.zst'),
-        '--data',
-        folder,
-      ],
-      { reject: false },
-    )
+    const backup = [bin, 'db', 'backup', at('c.sqlite.zst'), '--data', folder]
+    const open = 'umask 000; exec "$0" -- "$@"'
+    const running = execa('sh', ['-c', open, process.execPath, ...backup], { reject: false })
     let ended = false
     void running.finally(() => {
       ended = true
@@ -339,7 +270,7 @@ test.skipIf(process.platform === 'win32')(
     expect((await stat(at(String(left[0])))).mode & 0o777).toBe(0o700)
     for (const file of await readdir(at(String(left[0]))))
       expect((await stat(path.join(at(String(left[0])), file))).mode & 0o777).toBe(0o600)
-    const next = await platformctl(['db', 'backup', 'd.sqlite.zst', '--data', folder], { cwd: folder })
+    const next = await command(['db', 'backup', 'd.sqlite.zst', '--data', folder], { cwd: folder })
     expect(next).toMatchObject({ exitCode: 0, stderr: '' })
     expect((await readdir(folder)).filter(isNew)).toEqual(['d.sqlite.zst'])
   },
@@ -359,7 +290,7 @@ async function keys() {
   return { identity, recipient: await identityToRecipient(identity) }
 }
 
-test.each(['sqlite', 'sqlite.gz', 'sqlite.zst'])(
+test.each(['sqlite', 'sqlite.zst'])(
   'each recipient can open an encrypted backup (.%s.age), and nobody else',
   async (ending) => {
     const { at, maintenance, restore } = await backedUp()
@@ -371,8 +302,12 @@ test.each(['sqlite', 'sqlite.gz', 'sqlite.zst'])(
     await expect(restore(name)).rejects.toThrow(
       /is encrypted: name the file that holds its key with --identity/,
     )
-    await expect(restore(name, [other.identity])).rejects.toThrow(/is encrypted for other keys/)
-    expect(await restore(name, [other.identity, second.identity])).toMatchObject({ faults: [] })
+    await expect(restore(name, { identities: [other.identity] })).rejects.toThrow(
+      /is encrypted for other keys/,
+    )
+    expect(await restore(name, { identities: [other.identity, second.identity] })).toMatchObject({
+      faults: [],
+    })
   },
 )
 
@@ -388,7 +323,9 @@ test('does not restore an encrypted backup that was changed or truncated', async
   await truncate(at('cut.age'), bytes.length - 20)
   await writeFile(at('torn.age'), bytes.subarray(0, 30))
   for (const name of ['changed.age', 'cut.age', 'torn.age'])
-    await expect(restore(name, [identity]), name).rejects.toThrow(/is damaged and was not restored/)
+    await expect(restore(name, { identities: [identity] }), name).rejects.toThrow(
+      /is damaged and was not restored/,
+    )
 })
 
 test('a hostile header of age costs neither time nor memory, and one at the limit is read', async () => {
@@ -399,16 +336,18 @@ test('a hostile header of age costs neither time nor memory, and one at the limi
   const mac = `--- ${'A'.repeat(43)}\n`
   const header = (count: number) => `${AGE}${stanza.repeat(count)}${mac}`
   await writeFile(at('at-limit.age'), header(100))
-  await expect(restore('at-limit.age', [identity])).rejects.toThrow(/is encrypted for other keys/)
+  await expect(restore('at-limit.age', { identities: [identity] })).rejects.toThrow(
+    /is encrypted for other keys/,
+  )
   await writeFile(at('keys.age'), header(101))
-  await writeFile(at('many.age'), header(400_000))
+  await writeFile(at('many.age'), header(20_000))
   await writeFile(at('long.age'), `${AGE}-> ${'x'.repeat(256 * 1024)}\n\n${mac}`)
   await writeFile(at('sparse.age'), AGE)
   await truncate(at('sparse.age'), 300_000_000)
   for (const name of ['keys.age', 'many.age', 'long.age', 'sparse.age']) {
     const before = process.memoryUsage().rss
     const began = process.cpuUsage()
-    await expect(restore(name, [identity]), name).rejects.toThrow(/its header is cut off/)
+    await expect(restore(name, { identities: [identity] }), name).rejects.toThrow(/its header is cut off/)
     const { user, system } = process.cpuUsage(began)
     expect((user + system) / 1000, name).toBeLessThan(1000)
     expect(process.memoryUsage().rss - before, name).toBeLessThan(50_000_000)
@@ -423,7 +362,7 @@ test('by the command line: age keys from files, a name that tells, and no key in
   const { identity, recipient } = await keys()
   await writeFile(at('recipients.txt'), `# operations\n${recipient}\n`)
   await writeFile(at('key.txt'), `# created: today\n# public key: ${recipient}\n${identity}\n`)
-  const run = (...args: string[]) => platformctl(['db', ...args], { cwd: folder })
+  const run = (...args: string[]) => command(['db', ...args], { cwd: folder })
   const made = await run('backup', 'p.sqlite.zst.age', '--recipient', 'recipients.txt', '--data', '.')
   expect(made).toMatchObject({
     exitCode: 0,

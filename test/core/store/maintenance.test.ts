@@ -1,8 +1,7 @@
+import { copyFileSync, existsSync } from 'node:fs'
 import { copyFile, mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
-import { execa } from 'execa'
 import { expect, onTestFinished, test } from 'vitest'
 import { DAY_MS } from '../../../src/core/durations.ts'
 import { statementsOf } from '../../../src/core/store/maintenance.ts'
@@ -14,36 +13,41 @@ import {
   openStore,
   restoreStore,
 } from '../../../src/core/store/open.ts'
+import { connect } from '../../../src/core/store/sqlite/connection.ts'
+import { maintenanceOfSqlite } from '../../../src/core/store/sqlite/maintenance.ts'
+import { migrateFile } from '../../../src/core/store/sqlite/sql.ts'
 import { backupsUnderLoad } from '../../support/backups-under-load.ts'
 import { emptyFolder } from '../../support/folder.ts'
-import { begin } from '../../support/learning.ts'
+import { newFile } from '../../support/stores.ts'
+import { subscribe } from '../../support/subscribers.ts'
 
 const NOW = Date.UTC(2026, 10, 21)
 
 /** A store with one confirmed subscription, and its maintenance. */
 async function stored() {
-  const folder = await emptyFolder()
-  const file = path.join(folder, 'platform.sqlite')
+  const file = await newFile('platform.sqlite')
+  const folder = path.dirname(file)
   const address = { kind: 'sqlite', file } as const
   const store = await openStore(address)
-  await store.course.requestConfirmation({
-    course: 'quantum',
-    identity: 'ada@example.com',
-    address: 'ada@example.com',
-    id: 'ada',
-    tokenHash: 'hash',
-    now: NOW,
-  })
-  await store.course.confirm({ begin, tokenHash: 'hash', now: NOW })
+  await subscribe(store, 'ada', NOW)
   await store.close()
   const maintenance = await openMaintenance(address)
   onTestFinished(() => maintenance.close())
-  const change = (sql: string) => {
-    const database = new Database(file)
-    database.exec(sql)
-    database.close()
+  const at = (name: string) => path.join(folder, name)
+  return {
+    folder,
+    file,
+    address,
+    maintenance,
+    at,
+    change: (sql: string) => {
+      const database = new Database(file)
+      database.exec(sql)
+      database.close()
+    },
+    restore: (from: string, to = at('new/platform.sqlite')) =>
+      restoreStore({ kind: 'sqlite', file: to }, { from: at(from), force: false, now: NOW }),
   }
-  return { folder, file, address, maintenance, change, in: (name: string) => path.join(folder, name) }
 }
 
 const namesOf = async (file: string) => {
@@ -75,7 +79,7 @@ test('the status says version, size, rows and when it was last verified', async 
 test.each(['store.sqlite.zst', 'store.sqlite.gz', 'store.sqlite'])(
   'restores a backup named %s with its rows, readable by its owner only, and leaves no other file',
   async (name) => {
-    const { maintenance, in: at, folder } = await stored()
+    const { maintenance, at, folder } = await stored()
     const before = await readdir(folder)
     await maintenance.backup(at(name), Date.now())
     expect((await readdir(folder)).sort()).toEqual([...before, 'platform-journal.jsonl', name].sort())
@@ -90,13 +94,13 @@ test.each(['store.sqlite.zst', 'store.sqlite.gz', 'store.sqlite'])(
 )
 
 test('backups made while another process writes all hold every acknowledged row', async () => {
-  const { faults, rows } = await backupsUnderLoad(await emptyFolder(), 6)
+  const { faults, rows } = await backupsUnderLoad(await emptyFolder(), 3)
   expect(faults).toEqual([])
   expect(rows).toBeGreaterThan(0)
 }, 60_000)
 
 test('a backup refuses a name that is taken and a folder that is missing', async () => {
-  const { maintenance, in: at } = await stored()
+  const { maintenance, at } = await stored()
   await writeFile(at('taken.sqlite.zst'), 'precious')
   await expect(maintenance.backup(at('taken.sqlite.zst'), Date.now())).rejects.toThrow(
     /exists and was left as it is/,
@@ -108,7 +112,7 @@ test('a backup refuses a name that is taken and a folder that is missing', async
 })
 
 test('a restore refuses to replace a store; with force it keeps the one that was there', async () => {
-  const { maintenance, address, in: at, file, folder } = await stored()
+  const { maintenance, address, at, file, folder } = await stored()
   await maintenance.backup(at('b.sqlite.zst'), Date.now())
   await maintenance.close()
   const now = Date.UTC(2026, 10, 21, 7, 26, 0)
@@ -128,7 +132,7 @@ test('a restore refuses to replace a store; with force it keeps the one that was
 })
 
 test('a restore is refused while a process has the store open, and then nothing is changed', async () => {
-  const { maintenance, address, in: at, file, folder } = await stored()
+  const { maintenance, address, at, file, folder } = await stored()
   await maintenance.backup(at('b.sqlite'), Date.now())
   await maintenance.close()
   const open = await openStore(address)
@@ -143,7 +147,7 @@ test('a restore is refused while a process has the store open, and then nothing 
 })
 
 test('a restore is refused while a process has the events of visitors open, and then the store is not changed either', async () => {
-  const { maintenance, address, in: at, change, folder } = await stored()
+  const { maintenance, address, at, change, folder } = await stored()
   await (await openAnalyticsStore(address, { table: 'events' })).close()
   const events = await openAnalyticsMaintenance(address)
   await events?.backup(at('b-analytics.sqlite'), NOW)
@@ -162,7 +166,7 @@ test('a restore is refused while a process has the events of visitors open, and 
 })
 
 test('replaces a damaged store by its backup', async () => {
-  const { maintenance, address, in: at, file } = await stored()
+  const { maintenance, address, at, file } = await stored()
   await maintenance.backup(at('b.sqlite.gz'), Date.now())
   await maintenance.close()
   await writeFile(file, 'not a database at all, and longer than sixteen bytes')
@@ -184,19 +188,17 @@ test.each([
     /is a database of another program/,
   ],
 ])('%s is not restored, and the reason is said', async (_, make, reason) => {
-  const { in: at, folder } = await stored()
+  const { at, folder, restore } = await stored()
   await make(at('foreign'))
   const before = await readdir(folder)
-  await expect(
-    restoreStore({ kind: 'sqlite', file: at('new.sqlite') }, { from: at('foreign'), force: false, now: NOW }),
-  ).rejects.toThrow(reason)
+  await expect(restore('foreign')).rejects.toThrow(reason)
   expect((await readdir(folder)).sort()).toEqual(before.sort())
 })
 
 test.each(['b.sqlite.zst', 'b.sqlite.gz', 'b.sqlite'])(
   'a %s that was cut short or changed is not restored',
   async (name) => {
-    const { maintenance, in: at, folder } = await stored()
+    const { maintenance, at, folder } = await stored()
     await maintenance.backup(at(name), Date.now())
     await copyFile(at(name), at(`cut-${name}`))
     await truncate(at(`cut-${name}`), Math.floor((await stat(at(name))).size * 0.6))
@@ -220,28 +222,30 @@ test.each(['b.sqlite.zst', 'b.sqlite.gz', 'b.sqlite'])(
 )
 
 test('a refused restore removes the folders that it made, and keeps those that existed', async () => {
-  const { maintenance, in: at } = await stored()
+  const { maintenance, at, restore } = await stored()
   await maintenance.backup(at('b.sqlite.zst'), Date.now())
   await truncate(at('b.sqlite.zst'), 100)
-  const restore = (to: string) =>
-    restoreStore({ kind: 'sqlite', file: to }, { from: at('b.sqlite.zst'), force: false, now: NOW })
-  await expect(restore(at('new/deep/platform.sqlite'))).rejects.toThrow(/is damaged and was not restored/)
+  await expect(restore('b.sqlite.zst', at('new/deep/platform.sqlite'))).rejects.toThrow(
+    /is damaged and was not restored/,
+  )
   await expect(stat(at('new'))).rejects.toThrow(/ENOENT/)
   await mkdir(at('empty'))
-  await expect(restore(at('empty/platform.sqlite'))).rejects.toThrow(/is damaged and was not restored/)
+  await expect(restore('b.sqlite.zst', at('empty/platform.sqlite'))).rejects.toThrow(
+    /is damaged and was not restored/,
+  )
   expect(await readdir(at('empty'))).toEqual([])
 })
 
 test.each(['file/below', ...(process.platform === 'linux' ? ['/proc/nowhere/below'] : [])])(
   'a restore into %s, where no folder can be made, is refused',
   async (folder) => {
-    const { maintenance, in: at } = await stored()
+    const { maintenance, at, restore } = await stored()
     await maintenance.backup(at('b.sqlite'), Date.now())
     await writeFile(at('file'), '')
     const file = path.resolve(at(''), folder, 'platform.sqlite')
-    await expect(
-      restoreStore({ kind: 'sqlite', file }, { from: at('b.sqlite'), force: false, now: NOW }),
-    ).rejects.toThrow(`${path.dirname(file)} is no folder and cannot be made one`)
+    await expect(restore('b.sqlite', file)).rejects.toThrow(
+      `${path.dirname(file)} is no folder and cannot be made one`,
+    )
   },
 )
 
@@ -284,39 +288,41 @@ test('verify finds a damaged page', async () => {
 
 test('a migration killed at any of its statements is whole or absent, and runs again', async () => {
   const folder = await emptyFolder()
-  const statements = SQLITE_STEPS.flatMap(statementsOf).length
+  const file = path.join(folder, 'dies.sqlite')
   // The content of a sound store of each version.
-  const whole = SQLITE_STEPS.reduce(
-    ({ database, counts }, step) => {
-      database.exec(step)
-      return {
-        database,
-        counts: [...counts, Number(database.prepare('SELECT count(*) FROM sqlite_schema').pluck().get())],
-      }
-    },
-    { database: new Database(':memory:'), counts: [0] },
-  ).counts
-  const script = fileURLToPath(new URL('../../support/migrating.ts', import.meta.url))
-  // Each is a process, so one in eight of them, and the last.
-  for (const at of [...Array(statements).keys()]
-    .map((index) => index + 1)
-    .filter((at) => at % 8 === 1 || at === statements)) {
-    const file = path.join(folder, `${at}.sqlite`)
-    const { signal } = await execa(process.execPath, [script, file, String(at)], {
-      reject: false,
-      env: { NODE_COMPILE_CACHE: path.join(folder, 'code') },
-    })
-    expect(signal).toBe('SIGKILL')
-    const database = new Database(file, { readonly: true })
-    const version = Number(database.pragma('user_version', { simple: true }))
-    const tables = Number(database.prepare('SELECT count(*) FROM sqlite_schema').pluck().get())
-    database.close()
-    expect(tables).toBe(whole[version])
-    const store = await openStore({ kind: 'sqlite', file })
+  const sound = new Database(':memory:')
+  const tablesOf = (database: Database.Database) =>
+    Number(database.prepare('SELECT count(*) FROM sqlite_schema').pluck().get())
+  const whole = [0, ...SQLITE_STEPS.map((step) => tablesOf(sound.exec(step)))]
+  // Before each statement the files are copied: what a process killed there would leave.
+  let statements = 0
+  const steps = SQLITE_STEPS.map((sql) =>
+    statementsOf(sql)
+      .map((statement) => `SELECT dies();${statement}`)
+      .join(';\n'),
+  )
+  const database = connect({ file })
+  database.function('dies', () => {
+    statements += 1
+    for (const end of ['', '-wal'])
+      if (existsSync(`${file}${end}`)) copyFileSync(`${file}${end}`, at(statements, end))
+    return 0
+  })
+  const at = (statement: number, end = '') => path.join(folder, `${statement}.sqlite${end}`)
+  // The first step alone, because a new file would get all steps at once.
+  await migrateFile(database, file, steps.slice(0, 1))
+  await migrateFile(database, file, steps)
+  database.close()
+  for (let statement = 1; statement <= statements; statement += 1) {
+    const left = new Database(at(statement))
+    expect(tablesOf(left)).toBe(whole[Number(left.pragma('user_version', { simple: true }))])
+    left.close()
+    if (statement % 8 !== 1 && statement !== statements) continue
+    const store = await openStore({ kind: 'sqlite', file: at(statement) })
     expect((await store.status()).version).toBe(SQLITE_STEPS.length)
     await store.close()
   }
-}, 120_000)
+})
 
 test('the plan names the steps and changes nothing; migrating twice does nothing the second time', async () => {
   const file = path.join(await emptyFolder(), 'platform.sqlite')
@@ -334,7 +340,6 @@ test('the plan names the steps and changes nothing; migrating twice does nothing
 
 test('a migration is refused while another process holds the lock', async () => {
   const file = path.join(await emptyFolder(), 'platform.sqlite')
-  const { maintenanceOfSqlite } = await import('../../../src/core/store/sqlite/maintenance.ts')
   const maintenance = maintenanceOfSqlite(file, 10)
   const other = new Database(file)
   other.exec('BEGIN IMMEDIATE')
