@@ -5,13 +5,11 @@ import type { CourseStore } from '../../../src/core/course/store.ts'
 import type { Claim, Settlement } from '../../../src/core/course/subscription.ts'
 import { DAY_MS } from '../../../src/core/durations.ts'
 import { releaseChange, suppressionChange } from '../../../src/core/mail/feedback/store.ts'
-import { secret } from '../../../src/core/secret.ts'
 import { createPool, transaction, UNLIMITED } from '../../../src/core/store/postgres/connection.ts'
-import type { Store } from '../../../src/core/store/store.ts'
-import { besides } from '../../support/beside.ts'
+import { besides, waiting } from '../../support/beside.ts'
 import { emptyFolder } from '../../support/folder.ts'
-import { begin } from '../../support/learning.ts'
-import { addressOf, openTestStore, postgresServer } from '../../support/stores.ts'
+import { addressOf, newDatabase, openTestStore } from '../../support/stores.ts'
+import { asked, outcomeOf, subscribe } from '../../support/subscribers.ts'
 
 const LEASE_MS = 90_000
 
@@ -20,21 +18,8 @@ async function storeWith(kind: 'sqlite' | 'postgres', ids: readonly string[]) {
   const address = await addressOf(kind)
   const lease = { now: 1_000_000 }
   const store = await openTestStore(address, () => lease.now)
-  for (const id of ids) await enrol(store, id)
-  return { store, course: store.course, lease, url: address?.kind === 'postgres' ? address.url.reveal() : '' }
-}
-
-async function enrol({ course }: Pick<Store, 'course'>, id: string, now = 0) {
-  const address = `${id}@example.com`
-  await course.requestConfirmation({
-    course: 'quantum',
-    identity: address,
-    address,
-    id,
-    tokenHash: `${id}.${now}`,
-    now,
-  })
-  expect(await course.confirm({ begin, tokenHash: `${id}.${now}`, now })).toBe('confirmed')
+  for (const id of ids) await subscribe(store, id)
+  return { store, course: store.course, lease, url: address.kind === 'postgres' ? address.url.reveal() : '' }
 }
 
 const claim = (course: CourseStore, call: string, { now = 1, limit = 10, retries = 0 } = {}) =>
@@ -47,15 +32,7 @@ async function only(claims: Promise<readonly Claim[]>): Promise<Claim> {
   return one
 }
 
-const done = (taken: Claim): Settlement => ({
-  claim: taken,
-  now: 2,
-  sent: true,
-  nextAttemptAt: taken.day * DAY_MS,
-  failures: 0,
-  problem: undefined,
-  end: false,
-})
+const done = (taken: Claim) => outcomeOf(taken, 2, { nextAttemptAt: taken.day * DAY_MS })
 const failed = (taken: Claim, nextAttemptAt: number): Settlement => ({
   ...done(taken),
   sent: false,
@@ -79,7 +56,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     await course.settle([done(first), failed(first, 5), { ...failed(second, 5), end: true }])
     expect(await course.findById('ada')).toEqual(before)
     await course.unsubscribe({ id: 'ada', enrolment: 1, now: 3 * DAY_MS })
-    await enrol(store, 'ada', 4 * DAY_MS)
+    await subscribe(store, 'ada', 4 * DAY_MS)
     const again = await course.findById('ada')
     await course.settle([done(first), done({ ...first, day: 3 })])
     expect(await course.findById('ada')).toEqual(again)
@@ -139,7 +116,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
       ['first', 10],
       ['second', 20],
     ] as const)
-      await enrol(store, id, now)
+      await subscribe(store, id, now)
     const claims: Claim[] = []
     for (const call of ['a', 'b', 'c']) claims.push(await only(claim(course, call, { now: 50, limit: 1 })))
     expect(claims.map(({ id }) => id)).toEqual(['first', 'second', 'third'])
@@ -158,33 +135,16 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
 
   test('two spellings of one mailbox that ask at once get one confirmation between them', async () => {
     const { course } = await storeWith(kind, [])
-    const ask = (address: string) =>
-      course.requestConfirmation({
-        course: 'quantum',
-        identity: address,
-        mailboxKey: 'ada@example.com',
-        address,
-        id: address,
-        tokenHash: address,
-        now: 0,
-      })
-    const asked = await Promise.all(
-      ['ada@example.com', '"ada"@example.com', 'a\u200bda@example.com', '"a\\da"@example.com'].map(ask),
+    const spellings = ['ada', '"ada"', 'a\u200bda', '"a\\da"']
+    const answers = await Promise.all(
+      spellings.map((name) => course.requestConfirmation(asked(name, 0, { mailboxKey: 'ada@example.com' }))),
     )
-    expect(asked.filter(({ mail }) => mail)).toHaveLength(1)
+    expect(answers.filter(({ mail }) => mail)).toHaveLength(1)
   })
 
   test('finds failed confirmations between two moments, both inclusive, and renews them for seven days', async () => {
     const { course } = await storeWith(kind, [])
-    const input = {
-      course: 'quantum',
-      identity: 'a@example.com',
-      address: 'a@example.com',
-      id: 'a',
-      tokenHash: 'one',
-      now: 100,
-    }
-    await course.requestConfirmation(input)
+    await course.requestConfirmation(asked('a', 100, { tokenHash: 'one' }))
     const renew = (tokenHash: string, now: number) => course.renewConfirmation({ id: 'a', tokenHash, now })
     expect(await renew('two', 99 + 7 * DAY_MS)).toBe(true)
     expect(await renew('three', 100 + 7 * DAY_MS)).toBe(false)
@@ -216,20 +176,8 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
 
   test('an unconfirmed address is deleted at the exact millisecond that its retention ends', async () => {
     const { course } = await storeWith(kind, ['confirmed'])
-    for (const [id, now] of [
-      ['old', 99],
-      ['young', 100],
-    ] as const) {
-      const address = `${id}@example.com`
-      await course.requestConfirmation({
-        course: 'quantum',
-        identity: address,
-        address,
-        id,
-        tokenHash: id,
-        now,
-      })
-    }
+    await course.requestConfirmation(asked('old', 99))
+    await course.requestConfirmation(asked('young', 100))
     await course.pruneUnconfirmed(100)
     const left = await Promise.all(['old', 'young', 'confirmed'].map((id) => course.findById(id)))
     expect(left.map((found) => found?.id)).toEqual([undefined, 'young', 'confirmed'])
@@ -273,7 +221,7 @@ test('a store in a file is opened so that commits survive a power cut and what i
 test('a change takes the write lock of the file before it reads, also where it then changes nothing', async () => {
   const address = await addressOf('sqlite')
   const store = await openTestStore(address)
-  const beside = new Database(address?.kind === 'sqlite' ? address.file : '')
+  const beside = new Database(address.file)
   onTestFinished(() => void beside.close())
   beside.exec('BEGIN IMMEDIATE')
   const nobody = { id: 'nobody', enrolment: 1, now: 0 }
@@ -307,9 +255,7 @@ test('the rows of a group of outcomes are locked in the order of their ids', asy
   const [holder, tester] = [await besides(url), await besides(url)]
   await holder.query(`BEGIN; SELECT 1 FROM subscription WHERE id = 'ada' FOR UPDATE`)
   const settled = course.settle([...claims].sort((a, b) => (a.id < b.id ? 1 : -1)).map(done))
-  const waits = `SELECT count(*)::int AS n FROM pg_stat_activity
-    WHERE application_name = 'platformctl' AND wait_event_type = 'Lock' AND datname = current_database()`
-  await expect.poll(async () => (await tester.query(waits)).rows[0]?.n).toBe(1)
+  await waiting(tester)
   await tester.query(`BEGIN; SELECT 1 FROM subscription WHERE id IN ('bob', 'zoe') FOR UPDATE NOWAIT; COMMIT`)
   await holder.query('COMMIT')
   await settled
@@ -328,9 +274,7 @@ test.each(['mailbox', 'subscription'])(
     const [holder, tester] = [await besides(url), await besides(url)]
     await holder.query(`BEGIN; SELECT 1 FROM ${table} WHERE identity = 'ada@example.com' FOR UPDATE`)
     const applied = store.feedback.apply(['zoe', 'ada', 'bob'].map(release), 3)
-    const waits = `SELECT count(*)::int AS n FROM pg_stat_activity
-    WHERE application_name = 'platformctl' AND wait_event_type = 'Lock' AND datname = current_database()`
-    await expect.poll(async () => (await tester.query(waits)).rows[0]?.n).toBe(1)
+    await waiting(tester)
     await tester.query(
       `BEGIN; SELECT 1 FROM ${table} WHERE identity <> 'ada@example.com' FOR UPDATE NOWAIT; COMMIT`,
     )
@@ -347,26 +291,20 @@ test('unconfirmed addresses are deleted, however many steps that takes', async (
   await course.pruneUnconfirmed(2)
   expect((await other.query('SELECT count(*)::int AS left FROM subscription')).rows).toEqual([{ left: 0 }])
   const inMemory = await openTestStore(undefined)
-  for (let n = 0; n < 501; n += 1) {
-    const address = `p${n}@example.com`
-    await inMemory.course.requestConfirmation({
-      course: 'quantum',
-      identity: address,
-      address,
-      id: address,
-      tokenHash: address,
-      now: 1,
-    })
-  }
+  for (let n = 0; n < 501; n += 1) await inMemory.course.requestConfirmation(asked(`p${n}`, 1))
   // Their confirmations count as the moment of their last link.
   await inMemory.course.pruneUnconfirmed(2)
   expect((await inMemory.course.counts(2)).byState.unconfirmed).toBe(0)
 })
 
-test('tries a transaction three times after a lock conflict, and once after any other fault', async () => {
-  const server = await postgresServer()
-  const pool = createPool({ url: secret(await server.createDatabase()), size: 1 })
+const pooled = async () => {
+  const pool = createPool({ url: (await newDatabase()).address.url, size: 1 })
   onTestFinished(() => pool.end())
+  return pool
+}
+
+test('tries a transaction three times after a lock conflict, and once after any other fault', async () => {
+  const pool = await pooled()
   const attempts = async (code: string, faults: number) => {
     let tried = 0
     await transaction(pool, async (on) => {
@@ -382,9 +320,7 @@ test('tries a transaction three times after a lock conflict, and once after any 
 })
 
 test('statements and transactions on a server are limited there, and only those of a migration or a copy are not', async () => {
-  const server = await postgresServer()
-  const pool = createPool({ url: secret(await server.createDatabase()), size: 1 })
-  onTestFinished(() => pool.end())
+  const pool = await pooled()
   const limits = `SELECT current_setting('statement_timeout') AS statement, current_setting('idle_in_transaction_session_timeout') AS idle`
   expect((await pool.query(limits)).rows).toEqual([{ statement: '15s', idle: '0' }])
   const within = (limitMs?: number) =>

@@ -2,33 +2,22 @@ import { readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
-import { runProgram } from '../../../src/cli/program.ts'
 import { SQLITE_STEPS, TABLES } from '../../../src/core/store/migrations.ts'
 import { openAnalyticsStore, openStore } from '../../../src/core/store/open.ts'
-import { testContext } from '../../support/context.ts'
-import { emptyFolder } from '../../support/folder.ts'
+import { command } from '../../support/in-process.ts'
 import { begin } from '../../support/learning.ts'
-import { postgresServer } from '../../support/stores.ts'
+import { newDatabase, newFile } from '../../support/stores.ts'
+import { subscribe } from '../../support/subscribers.ts'
 
 const NOW = Date.UTC(2026, 10, 21)
 
 /** An SQLite store with a row in every table, and an empty database. */
 async function stores() {
-  const cwd = await emptyFolder()
-  const file = path.join(cwd, 'platform.sqlite')
-  const { course, close } = await openStore({ kind: 'sqlite', file })
-  for (const name of ['ada', 'grace']) {
-    await course.requestConfirmation({
-      course: 'quantum',
-      identity: name,
-      address: `${name}@example.com`,
-      id: name,
-      tokenHash: name,
-      now: NOW,
-    })
-    await course.confirm({ begin, tokenHash: name, now: NOW })
-  }
-  await close()
+  const file = await newFile('platform.sqlite')
+  const cwd = path.dirname(file)
+  const store = await openStore({ kind: 'sqlite', file })
+  for (const name of ['ada', 'grace']) await subscribe(store, name, NOW)
+  await store.close()
   const database = new Database(file)
   database.exec(`
     UPDATE subscription SET sent_days = '[1]', next_attempt_at = ${NOW + 86_400_000} WHERE id = 'ada';
@@ -56,26 +45,28 @@ async function stores() {
     INSERT INTO status_update VALUES ('u', 'i', 4, 'Seen', 'identified', 'ops');
     INSERT INTO notice VALUES (1, 'i', 'opened', 2, '{"from":1}', 1);`)
   database.close()
-  const server = await postgresServer()
-  const url = await server.createDatabase()
-  const copy = async (...args: string[]) => {
-    const { context, stdout, stderr } = testContext({ cwd })
-    const code = await runProgram(['db', 'copy', '--data', '.', ...args], context)
-    return { code, stdout: stdout(), stderr: stderr() }
+  const { url, address, query } = await newDatabase()
+  return {
+    file,
+    url,
+    address,
+    copy: (...args: string[]) => command(['db', 'copy', '--data', '.', ...args], { cwd }),
+    /** From the database into a file. */
+    back: (to: string, ...args: string[]) =>
+      command(['db', 'copy', '--to', to, ...args], { cwd, env: { STORE_URL: url } }),
+    query: async (sql: string) => (await query(sql)).rows,
+    change: (...steps: string[]) => {
+      const database = new Database(file)
+      for (const step of steps) database.exec(step)
+      database.close()
+    },
   }
-  /** From the database into a file. */
-  const back = async (to: string, ...args: string[]) => {
-    const { context, stdout, stderr } = testContext({ cwd, env: { STORE_URL: url } })
-    const code = await runProgram(['db', 'copy', '--to', to, ...args], context)
-    return { code, stdout: stdout(), stderr: stderr() }
-  }
-  return { file, url, copy, back, query: async (sql: string) => (await server.query(url, sql)).rows }
 }
 
 test('a store is copied into PostgreSQL with every row of every table, and works there', async () => {
-  const { url, copy, query } = await stores()
+  const { url, address, copy, query } = await stores()
   expect(await copy('--to', url)).toMatchObject({
-    code: 0,
+    exitCode: 0,
     stderr: '',
     stdout: expect.stringMatching(/^copied: .*subscription 2.*\nverified; now set STORE_URL/),
   })
@@ -92,173 +83,118 @@ test('a store is copied into PostgreSQL with every row of every table, and works
   expect(await query(`SELECT name FROM platformctl.meta WHERE value = '1' OR name = 'journal_owed'`)).toEqual(
     [],
   )
-  const { secret } = await import('../../../src/core/secret.ts')
-  const store = await openStore({ kind: 'postgres', url: secret(url) })
-  expect(await store.course.find('ada')).toMatchObject({ sentDays: [1], address: 'ada@example.com' })
-  expect(await store.course.confirm({ begin, tokenHash: 'grace', now: NOW })).toBe('confirmed')
+  const store = await openStore(address)
+  expect(await store.course.find('ada@example.com')).toMatchObject({
+    sentDays: [1],
+    address: 'ada@example.com',
+  })
+  expect(await store.course.confirm({ begin, tokenHash: `grace.${NOW}`, now: NOW })).toBe('confirmed')
   await store.close()
 })
 
-test('a row whose list of days a hand has damaged is copied as it is, there and back', async () => {
-  const { url, copy, back, file, query } = await stores()
-  const database = new Database(file)
-  database.exec(`UPDATE subscription SET sent_days = '[1,' WHERE id = 'grace'`)
-  database.close()
+test('rows that a hand has damaged, or an earlier build has left odd, are copied as they are, there and back', async () => {
+  const { url, copy, back, file, query, change } = await stores()
+  const odd: Readonly<Record<string, string>> = {
+    'cut short': `sent_days = '[1,'`,
+    null: `sent_days = 'null'`,
+    'a nested list': `sent_days = '[[1]]'`,
+    'a list nested without end': `sent_days = '${'['.repeat(100_000)}'`,
+    'a NUL in a text': `problem_kind = 'parked', problem_since = 1, problem_reason = 'a' || char(0) || 'b'`,
+    'a NUL in a key': `id = 'gra' || char(0) || 'ce'`,
+    'a null of JSON': `sent_days = '[]'`,
+  }
+  change(
+    ...Object.entries(odd).flatMap(([name, how]) => [
+      `INSERT INTO subscription (id, identity, address, state, created_at, enrolment) VALUES ('${name}', '${name}', '${name}', 'confirmed', 1, 1)`,
+      `UPDATE subscription SET ${how} WHERE identity = '${name}'`,
+    ]),
+  )
+  const rows = (from: string) => {
+    const database = new Database(from)
+    const found = database.prepare('SELECT identity, sent_days, problem_reason FROM subscription')
+    const all = found.all() as { identity: string; sent_days: string; problem_reason: string | null }[]
+    database.close()
+    return new Map(all.map((row) => [row.identity, row]))
+  }
+  const stored = rows(file)
   const asItWas = {
-    code: 1,
+    exitCode: 1,
     stdout: expect.stringMatching(
-      /^copied: .*\n✖ subscription grace: .*\n✖ everything was copied, but some rows of the original are inconsistent/,
+      /^copied: .*subscription 9.*\n✖ subscription cut short: .*\n✖ everything was copied, but some rows of the original are inconsistent/s,
     ),
     stderr: '',
   }
   expect(await copy('--to', url)).toMatchObject(asItWas)
-  expect(await query(`SELECT sent_days FROM platformctl.subscription WHERE id = 'grace'`)).toEqual([
-    { sent_days: '[1,' },
-  ])
+  for (const { identity, sent_days } of await query(
+    'SELECT identity, sent_days FROM platformctl.subscription',
+  )) {
+    const was = stored.get(identity)?.sent_days
+    expect(sent_days, identity).toEqual(/^\[\d?\]$/.test(was ?? '') ? JSON.parse(was ?? '') : was)
+  }
+  expect(await copy('--to', url, '--verify')).toMatchObject({ exitCode: 0 })
+  await query(`UPDATE platformctl.subscription SET sent_days = 'null' WHERE id = 'a null of JSON'`)
   const returned = path.join(path.dirname(file), 'returned.sqlite')
-  expect(await back(`sqlite:${returned}`)).toMatchObject(asItWas)
-  const again = new Database(returned)
-  expect(again.prepare(`SELECT sent_days FROM subscription WHERE id = 'grace'`).pluck().get()).toBe('[1,')
-  again.close()
+  const again = await back(`sqlite:${returned}`)
+  expect(again).toMatchObject(asItWas)
+  expect(again.stdout).toContain('✖ subscription a null of JSON: ')
+  for (const [identity, { sent_days, problem_reason }] of rows(returned)) {
+    if (identity !== 'a null of JSON') expect(sent_days, identity).toBe(stored.get(identity)?.sent_days)
+    expect(problem_reason).toBe(identity === 'a NUL in a text' ? 'a\ufffdb' : null)
+  }
 })
 
-test.each([
-  ['null', `sent_days = 'null'`],
-  ['a nested list', `sent_days = '[[1]]'`],
-  ['a list nested without end', `sent_days = '${'['.repeat(100_000)}'`],
-  ['a NUL in a text', `problem_kind = 'parked', problem_since = 1, problem_reason = 'a' || char(0) || 'b'`],
-  ['a NUL in a key', `id = 'gra' || char(0) || 'ce'`],
-])('%s that an earlier build left is copied, there and back', async (_, changes) => {
-  const { url, copy, back, file, query } = await stores()
-  const database = new Database(file)
-  database.pragma('foreign_keys = OFF')
-  database.exec(
-    `DELETE FROM confirmation; DELETE FROM subscription_event; UPDATE subscription SET ${changes} WHERE id = 'grace'`,
-  )
-  const days = () => query(`SELECT sent_days FROM platformctl.subscription WHERE identity = 'grace'`)
-  const stored = database.prepare(`SELECT sent_days FROM subscription WHERE identity = 'grace'`).pluck().get()
-  database.close()
-  expect((await copy('--to', url)).stdout).toMatch(/^copied: .*subscription 2/)
-  expect(await days()).toEqual([{ sent_days: stored === '[]' ? [] : stored }])
-  expect(await copy('--to', url, '--verify')).toMatchObject({ code: 0 })
-  const returned = path.join(path.dirname(file), 'returned.sqlite')
-  expect((await back(`sqlite:${returned}`)).stdout).toMatch(/^copied: .*subscription 2/)
-  const again = new Database(returned)
-  expect(again.prepare(`SELECT sent_days FROM subscription WHERE identity = 'grace'`).pluck().get()).toBe(
-    stored,
-  )
-  expect(
-    again.prepare(`SELECT problem_reason FROM subscription WHERE identity = 'grace'`).pluck().get(),
-  ).toBe(changes.includes('parked') ? 'a\ufffdb' : null)
-  again.close()
-})
-
-test('a null of JSON in a database is a list that cannot be read, also in the file that it is copied into', async () => {
-  const { url, copy, back, file, query } = await stores()
-  await copy('--to', url)
-  await query(`UPDATE platformctl.subscription SET sent_days = 'null' WHERE id = 'grace'`)
-  const returned = path.join(path.dirname(file), 'returned.sqlite')
-  expect((await back(`sqlite:${returned}`)).stdout).toMatch(/^copied: .*\n✖ subscription grace: /)
-})
-
-test('a copy of a damaged store names that file, and leaves the database as it was', async () => {
-  const { url, copy, file } = await stores()
+test('a copy that is refused says why and leaves both stores as they were, and the next one finds them so', async () => {
+  const { url, copy, file, query, change } = await stores()
+  const refusal = async (exitCode: number, sentence: string, to = url) => {
+    const refused = await copy('--to', to)
+    expect(refused).toEqual({ exitCode, stdout: '', stderr: expect.stringContaining(sentence) })
+    expect(refused.stderr).not.toContain('canary')
+  }
+  await refusal(3, 'refused the connection', 'postgres://user:canary@127.0.0.1:1/none')
+  await refusal(2, '--to is not the address of a PostgreSQL database', 'mysql://user:canary@host/x')
+  const daemon = await openStore({ kind: 'sqlite', file })
+  await refusal(1, 'is open in another process: stop the daemon first; nothing was copied')
+  await daemon.close()
   const bytes = await readFile(file)
   await writeFile(file, Buffer.concat([bytes.subarray(0, 4096), Buffer.alloc(bytes.length - 4096, 7)]))
-  expect(await copy('--to', url)).toMatchObject({
-    code: 1,
-    stdout: '',
-    stderr: expect.stringContaining(`${file} is damaged: platformctl db verify says where`),
-  })
+  await refusal(1, `${file} is damaged: platformctl db verify says where`)
   await writeFile(file, bytes)
-  expect(await copy('--to', url)).toMatchObject({ code: 0 })
-})
-
-test('a copy says that visitors’ events are not moved', async () => {
-  const { url, copy, file } = await stores()
-  const events = path.join(path.dirname(file), 'platform-analytics.sqlite')
-  await (await openAnalyticsStore({ kind: 'sqlite', file }, { table: 'visits' })).close()
-  expect(await copy('--to', url)).toMatchObject({
-    code: 0,
-    stderr: `not copied: the events of visitors, which stay in ${events}\n`,
-  })
-})
-
-test('refuses a database that is not empty and leaves it unchanged', async () => {
-  const { url, copy, query } = await stores()
-  await copy('--to', url)
-  expect(await copy('--to', url)).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/is not empty \(subscription has rows\) and was left as it is/),
-  })
-  expect(await query('SELECT count(*)::int AS count FROM platformctl.subscription')).toEqual([{ count: 2 }])
-})
-
-test('does not copy a store that a daemon has open', async () => {
-  const { url, copy, file, query } = await stores()
-  const daemon = await openStore({ kind: 'sqlite', file })
-  const refused = await copy('--to', url)
-  await daemon.close()
-  expect(refused).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/is open in another process: stop the daemon first; nothing was copied/),
-  })
   expect(await query(`SELECT to_regclass('platformctl.subscription') IS NULL AS untouched`)).toEqual([
     { untouched: true },
   ])
-  expect(await copy('--to', url)).toMatchObject({ code: 0 })
+  // The server holds to a constraint that this file was made to forget.
+  change(`PRAGMA ignore_check_constraints = ON; UPDATE exam_attempt SET score_percent = 300`)
+  await refusal(1, 'a row of exam_attempt does not fit the other store (23514): ')
+  const count = 'SELECT count(*)::int AS count FROM platformctl.subscription'
+  expect(await query(count)).toEqual([{ count: 0 }])
+  change('UPDATE exam_attempt SET score_percent = 90')
+  await (await openAnalyticsStore({ kind: 'sqlite', file }, { table: 'visits' })).close()
+  const events = path.join(path.dirname(file), 'platform-analytics.sqlite')
+  expect(await copy('--to', url)).toMatchObject({
+    exitCode: 0,
+    stderr: `not copied: the events of visitors, which stay in ${events}`,
+  })
+  await refusal(1, 'is not empty (subscription has rows) and was left as it is')
+  expect(await query(count)).toEqual([{ count: 2 }])
 })
 
 test('--resume finishes an interrupted move, and --verify reports differences', async () => {
   const { url, copy, query } = await stores()
-  expect(await copy('--to', url, '--verify')).toMatchObject({ code: 1 })
+  expect(await copy('--to', url, '--verify')).toMatchObject({ exitCode: 1 })
   expect(await copy('--to', url, '--resume')).toMatchObject({
-    code: 0,
+    exitCode: 0,
     stdout: expect.stringMatching(/^copied/),
   })
   expect(await copy('--to', url, '--resume')).toMatchObject({
-    code: 0,
+    exitCode: 0,
     stdout: expect.stringMatching(/^every row of this store is in the other one/),
   })
   await query(`UPDATE platformctl.subscription SET failures = 3 WHERE id = 'ada'`)
-  const differs = await copy('--to', url, '--verify')
-  expect(differs).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/the stores differ, and nothing was changed/),
+  expect(await copy('--to', url, '--verify')).toEqual({
+    exitCode: 1,
+    stdout: '✖ subscription: 2 rows here, 2 there, and they differ',
+    stderr: expect.stringContaining('the stores differ, and nothing was changed'),
   })
-  expect(differs.stdout).toBe('✖ subscription: 2 rows here, 2 there, and they differ\n')
-})
-
-test('a copy that fails midway leaves nothing behind', async () => {
-  const { url, copy, query, file } = await stores()
-  const database = new Database(file)
-  // The server holds to a constraint that this file was made to forget.
-  database.exec(`PRAGMA ignore_check_constraints = ON; UPDATE exam_attempt SET score_percent = 300;`)
-  database.close()
-  expect(await copy('--to', url)).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(
-      /a row of exam_attempt does not fit the other store \(23514\): .*; nothing was copied/,
-    ),
-  })
-  expect(await query('SELECT count(*)::int AS count FROM platformctl.subscription')).toEqual([{ count: 0 }])
-})
-
-test('an unreachable server exits with code 3, without repeating its password', async () => {
-  const { copy } = await stores()
-  const refused = await copy('--to', 'postgres://user:canary@127.0.0.1:1/none')
-  expect(refused).toMatchObject({ code: 3, stderr: expect.stringMatching(/refused the connection/) })
-  expect(refused.stderr).not.toContain('canary')
-})
-
-test('an address of another database is wrong usage, and is not repeated', async () => {
-  const { copy } = await stores()
-  const refused = await copy('--to', 'mysql://user:canary@host/x')
-  expect(refused).toMatchObject({
-    code: 2,
-    stderr: expect.stringMatching(/--to is not the address of a PostgreSQL database/),
-  })
-  expect(refused.stderr).not.toContain('canary')
 })
 
 /** Every row of every table, as the file keeps it, but for what a store says of itself. */
@@ -280,60 +216,59 @@ test('a store comes back from PostgreSQL into a file with every row of every tab
   await copy('--to', url)
   const returned = `${file}.returned`
   expect(await back('sqlite:platform.sqlite.returned')).toMatchObject({
-    code: 0,
+    exitCode: 0,
     stderr: '',
     stdout: expect.stringMatching(/^copied: .*subscription 2.*\nverified; now set STORE_URL/),
   })
   expect(rowsOf(returned)).toEqual(rowsOf(file))
   expect((await stat(returned)).mode & 0o777).toBe(0o600)
-  expect(await back('sqlite:platform.sqlite.returned', '--verify')).toMatchObject({ code: 0 })
+  expect(await back('sqlite:platform.sqlite.returned', '--verify')).toMatchObject({ exitCode: 0 })
   expect(await back('sqlite:platform.sqlite.returned', '--resume')).toMatchObject({
-    code: 0,
+    exitCode: 0,
     stdout: expect.stringMatching(/^every row of this store is in the other one/),
   })
   const store = await openStore({ kind: 'sqlite', file: returned })
-  expect(await store.course.confirm({ begin, tokenHash: 'grace', now: NOW })).toBe('confirmed')
+  expect(await store.course.confirm({ begin, tokenHash: `grace.${NOW}`, now: NOW })).toBe('confirmed')
   await store.close()
 })
 
 test('the way back into a file leaves an existing file as it is, and is refused while a daemon has the database', async () => {
-  const { file, url, copy, back, query } = await stores()
+  const { file, url, address, copy, back, query } = await stores()
   await copy('--to', url)
   const before = await readFile(file)
   expect(await back('sqlite:platform.sqlite')).toMatchObject({
-    code: 1,
+    exitCode: 1,
     stderr: expect.stringContaining(`${file} exists and was left as it is: move it away`),
   })
   expect(await readFile(file)).toEqual(before)
-  const { secret } = await import('../../../src/core/secret.ts')
-  const daemon = await openStore({ kind: 'postgres', url: secret(url) })
-  await daemon.course.find('ada')
+  const daemon = await openStore(address)
+  await daemon.course.find('nobody')
   expect(await back('sqlite:new.sqlite')).toMatchObject({
-    code: 1,
+    exitCode: 1,
     stderr: expect.stringMatching(/the database is in use by another process: stop the daemon/),
   })
   await daemon.close()
   // A column that the file cannot hold: nothing of the copy may stay.
   await query(`ALTER TABLE platformctl.pace ADD COLUMN later text`)
   expect(await back('sqlite:new.sqlite')).toMatchObject({
-    code: 1,
+    exitCode: 1,
     stderr: expect.stringMatching(/the two stores differ in pace \(later\): use one build for both/),
   })
   expect((await readdir(path.dirname(file))).filter((name) => name !== 'platform.sqlite')).toEqual([])
   expect(await back('sqlite:new.sqlite', '--verify')).toMatchObject({
-    code: 1,
+    exitCode: 1,
     stderr: expect.stringMatching(/there is no file .*new\.sqlite: copy to it first/),
   })
   expect(await back('postgres://user:canary@host/other')).toMatchObject({
-    code: 2,
+    exitCode: 2,
     stderr: expect.stringMatching(/--to is not the address of a file/),
   })
 })
 
 test('addresses that unsubscribed or bounced while the store was in PostgreSQL stay out when an older backup of the file is restored', async () => {
   const { file, url, copy, back, query } = await stores()
-  const { context } = testContext({ cwd: path.dirname(file) })
-  expect(await runProgram(['db', 'backup', 'older.sqlite', '--data', '.'], context)).toBe(0)
+  const db = (...args: string[]) => command(['db', ...args, '--data', '.'], { cwd: path.dirname(file) })
+  expect(await db('backup', 'older.sqlite')).toMatchObject({ exitCode: 0 })
   await copy('--to', url)
   await query(
     `UPDATE platformctl.subscription SET state = 'unsubscribed', unsubscribed_at = ${NOW + 5}, next_attempt_at = NULL WHERE id = 'grace'`,
@@ -342,12 +277,11 @@ test('addresses that unsubscribed or bounced while the store was in PostgreSQL s
     `INSERT INTO platformctl.mailbox (identity, cause, suppressed_at, source, reason) VALUES ('gone@example.com', 'hard-bounce', ${NOW + 6}, 'ses', '550')`,
   )
   await rename(file, `${file}.before`)
-  expect(await back('sqlite:platform.sqlite')).toMatchObject({ code: 0 })
-  const restored = testContext({ cwd: path.dirname(file) })
-  expect(
-    await runProgram(['db', 'restore', 'older.sqlite', '--data', '.', '--force'], restored.context),
-  ).toBe(0)
-  expect(restored.stdout()).toMatch(/because it happened after the backup: 1 unsubscribed, 1 suppressed/)
+  expect(await back('sqlite:platform.sqlite')).toMatchObject({ exitCode: 0 })
+  expect(await db('restore', 'older.sqlite', '--force')).toMatchObject({
+    exitCode: 0,
+    stdout: expect.stringContaining('because it happened after the backup: 1 unsubscribed, 1 suppressed'),
+  })
 })
 
 test('every table of the store is one that a copy takes', () => {

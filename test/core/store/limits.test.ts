@@ -3,13 +3,10 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { auditEntry, PROGRAM } from '../../../src/core/audit.ts'
 import type { Claim } from '../../../src/core/course/subscription.ts'
 import { DAY_MS } from '../../../src/core/durations.ts'
 import { PlatformError } from '../../../src/core/errors.ts'
-import { systemRandom } from '../../../src/core/host.ts'
 import { suppressionChange } from '../../../src/core/mail/feedback/store.ts'
-import { secret } from '../../../src/core/secret.ts'
 import { POSTGRES_STEPS, TABLES } from '../../../src/core/store/migrations.ts'
 import { copyStore, openMaintenance } from '../../../src/core/store/open.ts'
 import { createPool, guarded, transaction } from '../../../src/core/store/postgres/connection.ts'
@@ -18,22 +15,11 @@ import { connect, guard } from '../../../src/core/store/sqlite/connection.ts'
 import { failed, moveIntoPlace } from '../../../src/core/store/sqlite/files.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { begin } from '../../support/learning.ts'
-import { addressOf, openTestStore, postgresServer } from '../../support/stores.ts'
+import { addressOf, newDatabase, openTestStore } from '../../support/stores.ts'
+import { asked, audited, erasureOf, outcomeOf, subscribe } from '../../support/subscribers.ts'
 
 const NOW = 100 * DAY_MS
 const HOUR_MS = 3_600_000
-
-const asked = (id: string, now: number, more: object = {}) => ({
-  course: 'quantum',
-  identity: `${id}@example.com`,
-  address: `${id}@example.com`,
-  id,
-  tokenHash: `${id}.${now}`,
-  now,
-  ...more,
-})
-
-const audit = auditEntry({ action: 'resolve', operator: PROGRAM, now: NOW, random: systemRandom })
 
 describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
   const opened = async () => openTestStore(await addressOf(kind))
@@ -49,8 +35,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(await course.checkToken({ tokenHash: again.tokenHash, now: NOW + HOUR_MS })).toBe('invalid')
     expect(await course.checkToken({ tokenHash: `ada.${NOW}`, now: NOW + HOUR_MS })).toBe('use')
     expect(await course.findById('other')).toBeUndefined()
-    const bob = { identity: 'bob@example.com', spellings: [], recipients: [], now: NOW }
-    await course.erase({ ...bob, suppressionHash: 'erased-bob' })
+    await course.erase(erasureOf('bob', 'erased-bob', NOW))
     const erased = asked('bob', NOW, { erasureHashes: ['unlike', 'erased-bob'] })
     expect(await course.requestConfirmation(erased)).toEqual({ mail: false, exhausted: false })
     expect(await course.findById('bob')).toBeUndefined()
@@ -87,17 +72,15 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
 
   test('an operator’s decision is in the history under its day and outcome, and in the log of actions, once', async () => {
     const { course, audit: log } = await opened()
-    await course.requestConfirmation(asked('ada', NOW))
-    await course.confirm({ begin, tokenHash: `ada.${NOW}`, now: NOW })
+    await subscribe({ course }, 'ada', NOW)
+    const audit = audited('resolve', NOW)
     const decide = () =>
       course.resolve({ id: 'ada', as: 'retry', now: NOW + 2, next: () => undefined, audit })
     expect(await decide()).toBe(false)
     const due = { now: NOW, limit: 1, retries: 0, leaseMs: 1000, call: 'a' }
     const [claim] = (await course.claimDue(due)) as [Claim]
     const problem = { kind: 'parked', reason: 'no', since: NOW } as const
-    await course.settle([
-      { claim, now: NOW, sent: false, nextAttemptAt: undefined, failures: 1, problem, end: false },
-    ])
+    await course.settle([outcomeOf(claim, NOW, { sent: false, failures: 1, problem })])
     expect(await log.list(9)).toEqual([])
     expect(await decide()).toBe(true)
     expect(await decide()).toBe(false)
@@ -106,12 +89,14 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
       { at: NOW + 2, enrolment: 1, day: 1, outcome: 'retry' },
     ])
     expect(await course.findById('ada')).toMatchObject({ problem: undefined, nextAttemptAt: NOW + 2 })
+    // It stays when the person is erased, beside the entry of the erasure.
+    await course.erase({ ...erasureOf('ada', 'erased-ada', NOW), audit: audited('erase', NOW + 1) })
+    expect((await log.list(9)).map(({ action }) => action)).toEqual(['erase', 'resolve'])
   })
 
   test('a leaving and a coming back are in the history once, and what changes nothing is not', async () => {
     const { course } = await opened()
-    await course.requestConfirmation(asked('ada', NOW))
-    await course.confirm({ begin, tokenHash: `ada.${NOW}`, now: NOW })
+    await subscribe({ course }, 'ada', NOW)
     for (const now of [NOW + 1, NOW + 2]) await course.unsubscribe({ id: 'ada', enrolment: 1, now })
     expect(await course.findById('ada')).toMatchObject({ state: 'unsubscribed', unsubscribedAt: NOW + 1 })
     for (const now of [NOW + 3, NOW + 4]) await course.undoUnsubscribe({ id: 'ada', enrolment: 1, now })
@@ -171,8 +156,8 @@ test('a slot up to 60 seconds and 32 intervals ahead is one of this start of the
 })
 
 test('an empty database has nothing to verify, and reports its size once it has tables', async () => {
-  const url = await (await postgresServer()).createDatabase()
-  const maintenance = await openMaintenance({ kind: 'postgres', url: secret(url) })
+  const { address } = await newDatabase()
+  const maintenance = await openMaintenance(address)
   onTestFinished(() => maintenance.close())
   await expect(maintenance.verify(NOW)).rejects.toThrow('holds no store')
   expect(await maintenance.status()).toMatchObject({
@@ -192,21 +177,15 @@ test('a store in which nothing was done yet is copied: no row of any table, and 
   const store = await openTestStore(from)
   await store.ping()
   await store.close()
-  const to = { kind: 'postgres', url: secret(await (await postgresServer()).createDatabase()) } as const
-  expect(await copyStore(from, to)).toEqual({ counts: Object.fromEntries(TABLES.map((name) => [name, 0])) })
+  expect(await copyStore(from, (await newDatabase()).address)).toEqual({
+    counts: Object.fromEntries(TABLES.map((name) => [name, 0])),
+  })
 })
 
-/** Connections to a database. */
-async function pooled(size = 1) {
-  const server = await postgresServer()
-  const url = await server.createDatabase()
-  const pool = createPool({ url: secret(url), size })
-  onTestFinished(() => pool.end())
-  return { pool, query: (sql: string) => server.query(url, sql), url, server }
-}
-
 test('a transaction that fails is rolled back, also when its connection is gone', async () => {
-  const { pool, query } = await pooled()
+  const { address, query } = await newDatabase()
+  const pool = createPool({ url: address.url, size: 1 })
+  onTestFinished(() => pool.end())
   await query('CREATE TABLE written (n integer)')
   const failing = transaction(pool, async (on) => {
     await on.query('INSERT INTO written VALUES (1)')
@@ -229,40 +208,10 @@ test('a transaction that fails is rolled back, also when its connection is gone'
   expect((await query('SELECT n FROM written')).rows).toEqual([{ n: 2 }])
 })
 
-test('connections to a server that can only be read are left once, however many writes meet it, also while they are closed', async () => {
-  const { pool, query, url, server } = await pooled(4)
-  const name = new URL(url).pathname.slice(1)
-  await query('CREATE TABLE written (n integer)')
-  await query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`)
-  const writes = () =>
-    Promise.allSettled([1, 2, 3, 4].map((n) => pool.query('INSERT INTO written VALUES ($1)', [n])))
-  for (const one of await writes())
-    expect(one).toMatchObject({ status: 'rejected', reason: { code: '25006' } })
-  await server.query(
-    url.replace(name, 'postgres'),
-    `ALTER DATABASE ${name} RESET default_transaction_read_only`,
-  )
-  expect((await writes()).map(({ status }) => status)).toEqual(Array(4).fill('fulfilled'))
-  await server.query(
-    url.replace(name, 'postgres'),
-    `ALTER DATABASE ${name} SET default_transaction_read_only = on`,
-  )
-  const last = createPool({ url: secret(url), size: 1 })
-  let closed: Promise<void> | undefined
-  const write = last.using([], (connection) => {
-    closed = last.end()
-    return connection.query(5000, 'INSERT INTO written VALUES (5)')
-  })
-  await expect(write).rejects.toMatchObject({ code: '25006' })
-  await closed
-})
-
 test('of more than a hundred faults on PostgreSQL the rest are counted, on every page of rows, and the store is not verified', async () => {
-  const address = await addressOf('postgres')
-  if (address?.kind !== 'postgres') throw new TypeError('this is its address')
+  const { address, query } = await newDatabase('a store')
   const maintenance = await openMaintenance(address)
   onTestFinished(() => maintenance.close())
-  const query = async (sql: string) => (await postgresServer()).query(address.url.reveal(), sql)
   await query(`INSERT INTO platformctl.subscription (id, identity, address, state, created_at, confirmed_at, enrolment, lessons, sent_days)
     SELECT lpad(n::text, 5, '0'), n, n, 'confirmed', 0, 0, 1, 7, CASE WHEN n > 900 THEN '[2]' ELSE '[1,2,3,4,5,6,7]' END::jsonb FROM generate_series(1, 1001) AS n`)
   const found = await maintenance.verify(NOW)
@@ -345,16 +294,12 @@ test.each([
   })
   expect(answer).toMatchObject({ code: 'store_unavailable', final: closes, cause: fault })
   expect((answer as Error).message).toMatch(sentence)
-  expect([database.open, lost, faults]).toEqual([!closes, closes ? [fault] : [], [fault]])
+  expect([database.open, faults]).toEqual([!closes, [fault]])
+  const after = { code: 'store_unavailable', final: true, message: expect.stringMatching(sentence) }
   expect(caught(() => database.prepare('SELECT 1').pluck().get())).toEqual(
-    closes
-      ? expect.objectContaining({
-          code: 'store_unavailable',
-          final: true,
-          message: expect.stringMatching(sentence),
-        })
-      : 1,
+    closes ? expect.objectContaining(after) : 1,
   )
+  expect(lost).toEqual(closes ? [fault] : [])
   // A fault of ours stays what it is.
   const own = new RangeError('ours')
   expect(

@@ -2,7 +2,6 @@ import { expect, test } from 'vitest'
 import type { LessonText } from '../../../src/core/mail/definition.ts'
 import { suppressionChange } from '../../../src/core/mail/feedback/store.ts'
 import { RECIPIENT_CAPS } from '../../../src/core/mail/send-once.ts'
-import { secret } from '../../../src/core/secret.ts'
 import { POSTGRES_STEPS } from '../../../src/core/store/migrations.ts'
 import { keepPlan, plans } from '../../../src/core/store/plans.ts'
 import { createPool } from '../../../src/core/store/postgres/connection.ts'
@@ -12,22 +11,17 @@ import { besides, waiting } from '../../support/beside.ts'
 import { courseWith } from '../../support/course.ts'
 import { begin } from '../../support/learning.ts'
 import { addressOf, openTestStore } from '../../support/stores.ts'
-
-const asked = (id: string, now: number) => ({
-  course: 'quantum',
-  identity: `${id}@example.com`,
-  address: `${id}@example.com`,
-  id,
-  tokenHash: `${id}.${now}`,
-  now,
-})
+import { asked, erasureOf } from '../../support/subscribers.ts'
 
 async function postgres() {
   const address = await addressOf('postgres')
-  if (address?.kind !== 'postgres') throw new TypeError('this is its address')
   const url = address.url.reveal()
-  const store = await openTestStore(address)
-  return { store, url, holder: await besides(url), tester: await besides(url) }
+  return {
+    store: await openTestStore(address),
+    address,
+    holder: await besides(url),
+    tester: await besides(url),
+  }
 }
 
 const to = { enrolment: 1, now: 5, id: 'ada' }
@@ -101,8 +95,8 @@ test.each<[string, string, (store: Store) => Promise<unknown>]>([
 )
 
 test('schema steps wait for each other, and so do texts that are kept and deleted', async () => {
-  const { url, holder, tester } = await postgres()
-  const pool = createPool({ url: secret(url), size: 1 })
+  const { address, holder, tester } = await postgres()
+  const pool = createPool({ url: address.url, size: 1 })
   const sql = postgresSql(pool)
   const text: LessonText = { hash: 'h', format: 'mjml', language: '', source: 's' }
   const plan = { version: 'v', plan: '{}', texts: [text] }
@@ -136,16 +130,11 @@ test('deleting old rows skips rows that others have locked', async () => {
 test('keeps nothing of an address about which feedback comes while it is erased', async () => {
   const { store } = await postgres()
   const suppression = { cause: 'complaint', at: 1, source: 'ses', reason: 'reported as spam' } as const
-  for (let turn = 0; turn < 20; turn += 1) {
+  for (let turn = 0; turn < 10; turn += 1) {
     const [identity, hash] = [`${turn}@example.com`, `hash of ${turn}`]
-    await store.course.enrol({
-      ...enrolment,
-      identity,
-      mailboxKey: identity,
-      address: identity,
-      id: identity,
-    })
-    const person = { identity, spellings: [identity], recipients: [], suppressionHash: hash, now: 6 }
+    const who = { identity, mailboxKey: identity, address: identity, id: identity }
+    await store.course.enrol({ ...enrolment, ...who })
+    const person = erasureOf(String(turn), hash, 6)
     const change = suppressionChange(identity, suppression, () => [hash])
     await Promise.all([store.course.erase(person), store.feedback.apply([change], 6)])
     expect(await store.feedback.find(identity)).toBeUndefined()

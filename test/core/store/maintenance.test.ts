@@ -374,6 +374,7 @@ test('a build runs on a newer schema that says of itself that it can, and is ref
   expect(await maintenance.status()).toMatchObject({ readable: false })
   change(`DELETE FROM meta WHERE name = 'readable_from'`)
   await expect(openStore(address)).rejects.toThrow(refused)
+  expect(await maintenance.status()).toMatchObject({ version: newer, readable: false })
 })
 
 test('a database of another program is neither opened nor changed', async () => {

@@ -1,21 +1,15 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { storeFault } from '../../../src/core/errors.ts'
 import { secret } from '../../../src/core/secret.ts'
-import { openStore } from '../../../src/core/store/open.ts'
+import { openStore, readSchema } from '../../../src/core/store/open.ts'
 import { createPool, transaction } from '../../../src/core/store/postgres/connection.ts'
 import { migrate } from '../../../src/core/store/postgres/sql.ts'
 import { blackhole } from '../../support/blackhole.ts'
-import { startPostgres } from '../../support/postgres.ts'
+import { databasesOn, startPostgres } from '../../support/postgres.ts'
 import { relayTo } from '../../support/relay.ts'
-import { openTestStore, postgresServer } from '../../support/stores.ts'
+import { newDatabase, openTestStore, postgresServer } from '../../support/stores.ts'
 
 const LIMIT_MS = 200
-
-async function database() {
-  const server = await postgresServer()
-  const url = await server.createDatabase()
-  return { url, port: Number(new URL(url).port), query: (sql: string) => server.query(url, sql) }
-}
 
 /** The same database by another way: `postgres://…@127.0.0.1:1,127.0.0.1:2/database`. */
 const by = (url: string, ...ports: number[]) =>
@@ -28,7 +22,7 @@ function poolOf(url: string, size = 4, limitMs = LIMIT_MS) {
 }
 
 test('connections that go silent cost one time limit, and are replaced by new ones', async () => {
-  const { url, port } = await database()
+  const { url, port } = await newDatabase()
   const relay = await relayTo(port)
   const pool = poolOf(by(url, relay.port))
   const some = () => Promise.allSettled(Array.from({ length: 4 }, () => pool.query('SELECT pg_sleep(0.01)')))
@@ -42,7 +36,7 @@ test('connections that go silent cost one time limit, and are replaced by new on
 })
 
 test('connections that are reset while they are being closed are no fault of the process', async () => {
-  const { url, port } = await database()
+  const { url, port } = await newDatabase()
   const relay = await relayTo(port)
   const pool = poolOf(by(url, relay.port))
   await Promise.all([1, 2, 3, 4].map(() => pool.query('SELECT pg_sleep(0.05)')))
@@ -55,7 +49,7 @@ test('connections that are reset while they are being closed are no fault of the
 })
 
 test('a transaction whose connection goes silent between two statements ends in time, and so does closing the pool', async () => {
-  const { url, port } = await database()
+  const { url, port } = await newDatabase()
   const relay = await relayTo(port)
   const pool = poolOf(by(url, relay.port), 1)
   const cut = transaction(pool, async (on) => {
@@ -71,7 +65,7 @@ test('a transaction whose connection goes silent between two statements ends in 
 })
 
 test('health asks a silent store over one connection at a time, and the pool is whole when the store is back', async () => {
-  const { url, port } = await database()
+  const { url, port } = await newDatabase()
   const relay = await relayTo(port)
   const store = await openStore({ kind: 'postgres', url: secret(by(url, relay.port)) }, { poolSize: 2 })
   onTestFinished(() => store.close())
@@ -87,7 +81,7 @@ test('health asks a silent store over one connection at a time, and the pool is 
 })
 
 test('the server ends a statement that waits too long for a lock, and the connection is kept', async () => {
-  const { url, query } = await database()
+  const { url, query } = await newDatabase()
   await query('CREATE TABLE held (n integer)')
   const [holder, pool] = [poolOf(url, 1, 10_000), poolOf(url, 1)]
   await transaction(holder, async (on) => {
@@ -101,7 +95,7 @@ test('the server ends a statement that waits too long for a lock, and the connec
 })
 
 test('a request that gets no connection of the pool in time fails as busy, and not as if the server were gone', async () => {
-  const { url } = await database()
+  const { url } = await newDatabase()
   const pool = poolOf(url, 1, 10_000)
   await transaction(pool, async (on) => {
     await on.query('SELECT 1')
@@ -112,8 +106,8 @@ test('a request that gets no connection of the pool in time fails as busy, and n
 })
 
 test('a migration takes the time it needs, whatever limit requests and the database have', async () => {
-  const { url, query } = await database()
-  await query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET statement_timeout = '100ms'`)
+  const { url, name, query } = await newDatabase()
+  await query(`ALTER DATABASE ${name} SET statement_timeout = '100ms'`)
   const pool = poolOf(url, 1)
   const step = `CREATE TABLE platformctl.meta (name text PRIMARY KEY, value text); SELECT pg_sleep(${(LIMIT_MS * 3) / 1000})`
   await migrate(pool, [step])
@@ -122,8 +116,8 @@ test('a migration takes the time it needs, whatever limit requests and the datab
 })
 
 test('a store whose disk was full is well only once there is room for more than a row that exists already', async () => {
-  const { url, query } = await database()
-  const store = await openTestStore({ kind: 'postgres', url: secret(url) })
+  const { address, query } = await newDatabase()
+  const store = await openTestStore(address)
   await query(`CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
       RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100'; END $$;
     CREATE TRIGGER full_disk BEFORE INSERT ON platformctl.announcement FOR EACH ROW EXECUTE FUNCTION full_disk();
@@ -140,56 +134,64 @@ test('a store whose disk was full is well only once there is room for more than 
   await write()
 })
 
-test('leaves a demoted primary for a new connection without losing a write', async () => {
-  const { url, query } = await database()
-  const name = new URL(url).pathname.slice(1)
+test('connections to a demoted primary are left without losing a write, once, however many meet it, also while they are closed', async () => {
+  const { url, name, query, administer } = await newDatabase()
+  const readOnly = `ALTER DATABASE ${name} SET default_transaction_read_only = on`
   await query('CREATE TABLE written (n integer)')
-  await query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`)
-  const pool = poolOf(url)
+  await query(readOnly)
+  const pool = poolOf(url, 4, 10_000)
+  const writes = () =>
+    Promise.allSettled([1, 2, 3, 4].map((n) => pool.query('INSERT INTO written VALUES ($1)', [n])))
+  for (const one of await writes())
+    expect(one).toMatchObject({ status: 'rejected', reason: { code: '25006' } })
   // Connections of a time in which the server could only be read.
   await Promise.all([1, 2, 3, 4].map(() => pool.query('SELECT pg_sleep(0.05)')))
-  await expect(pool.query('INSERT INTO written VALUES (0)')).rejects.toMatchObject({ code: '25006' })
-  await Promise.all([1, 2, 3, 4].map(() => pool.query('SELECT pg_sleep(0.05)')))
-  await (await postgresServer()).query(
-    url.replace(name, 'postgres'),
-    `ALTER DATABASE ${name} RESET default_transaction_read_only`,
-  )
-  await pool.query('INSERT INTO written VALUES (1)')
-  await transaction(pool, (on) => on.query('INSERT INTO written VALUES (2)'))
-  expect((await query('SELECT n FROM written ORDER BY n')).rows).toEqual([{ n: 1 }, { n: 2 }])
+  await administer(`ALTER DATABASE ${name} RESET default_transaction_read_only`)
+  expect((await writes()).map(({ status }) => status)).toEqual(Array(4).fill('fulfilled'))
+  await transaction(pool, (on) => on.query('INSERT INTO written VALUES (5)'))
+  expect((await query('SELECT n FROM written ORDER BY n')).rows.map(({ n }) => n)).toEqual([1, 2, 3, 4, 5])
+  await administer(readOnly)
+  const last = poolOf(url, 1)
+  let closed: Promise<void> | undefined
+  const write = last.using([], (connection) => {
+    closed = last.end()
+    return connection.query(5000, 'INSERT INTO written VALUES (6)')
+  })
+  await expect(write).rejects.toMatchObject({ code: '25006' })
+  await closed
 })
 
 test('finds the writable one of several servers, also after a failover', async () => {
-  const [first, second] = [await startPostgres(), await startPostgres()]
-  onTestFinished(async () => void (await Promise.all([first.stop(), second.stop()])))
-  const [one, two] = [await first.createDatabase(), await second.createDatabase()]
-  const ports = [one, two].map((url) => Number(new URL(url).port))
-  const name = new URL(one).pathname.slice(1)
-  const readOnly = async (server: typeof first, url: string, on: boolean) => {
-    const admin = url.replace(name, 'postgres')
-    await server.query(
-      admin,
-      `ALTER DATABASE ${name} SET default_transaction_read_only = ${on ? 'on' : 'off'}`,
+  const second = await startPostgres()
+  onTestFinished(() => second.stop())
+  const prefix = `failover_${process.pid}_`
+  const [one, two] = [databasesOn((await postgresServer()).port, prefix), databasesOn(second.port, prefix)]
+  const [url] = [await one.createDatabase(), await two.createDatabase()]
+  const name = new URL(url).pathname.slice(1)
+  const set = (readOnly: 'on' | 'off') =>
+    one.query(
+      url.replace(name, 'postgres'),
+      `ALTER DATABASE ${name} SET default_transaction_read_only = ${readOnly}`,
     )
-  }
-  await readOnly(first, one, true)
+  await set('on')
   const dead = 1
-  const pool = poolOf(by(one, dead, await blackhole('127.0.0.1'), ...ports))
+  const pool = poolOf(by(url, dead, await blackhole('127.0.0.1'), one.port, two.port))
   const where = async () => {
     const { rows } = await pool.query<{ port: number }>('SELECT inet_server_port() AS port')
     return rows[0]?.port
   }
-  expect(await where()).toBe(ports[1])
-  await readOnly(first, one, false)
+  expect(await where()).toBe(two.port)
+  await set('off')
   await second.stop()
-  await expect.poll(() => where().catch(() => 'nowhere'), { timeout: 20_000 }).toBe(ports[0])
+  await expect.poll(() => where().catch(() => 'nowhere'), { timeout: 20_000 }).toBe(one.port)
 }, 40_000)
 
-test('servers of which none can be written are one sentence with the fix', async () => {
-  const { url, query, port } = await database()
-  await query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_read_only = on`)
+test('servers of which none can be written are one sentence with the fix, though their schema can be read', async () => {
+  const sentence = /The PostgreSQL of STORE_URL can only be read: name the primary, or all servers/
+  const [store, { url, port, name, query }] = [await newDatabase('a store'), await newDatabase()]
+  await store.query(`ALTER DATABASE ${store.name} SET default_transaction_read_only = on`)
+  await expect(readSchema(store.address)).rejects.toThrow(sentence)
+  await query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`)
   for (const address of [url, by(url, port, port), `${url}?target_session_attrs=primary`])
-    await expect(openTestStore({ kind: 'postgres', url: secret(address) })).rejects.toThrow(
-      /The PostgreSQL of STORE_URL can only be read: name the primary, or all servers/,
-    )
+    await expect(openTestStore({ kind: 'postgres', url: secret(address) })).rejects.toThrow(sentence)
 })

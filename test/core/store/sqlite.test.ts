@@ -15,8 +15,8 @@ import { rowByRow } from '../../../src/core/store/sqlite/open.ts'
 import { openDatabase, sqliteSql } from '../../../src/core/store/sqlite/sql.ts'
 import { operations, type Store } from '../../../src/core/store/store.ts'
 import { emptyFolder } from '../../support/folder.ts'
-import { begin } from '../../support/learning.ts'
 import { openTestStore } from '../../support/stores.ts'
+import { outcomeOf, subscribe } from '../../support/subscribers.ts'
 
 async function fileStore() {
   const file = path.join(await emptyFolder(), 'store.sqlite')
@@ -38,36 +38,7 @@ function courseOn(database: Database.Database, guarded: Guarded): Store['course'
   return operations(sqliteSql(parts), rowByRow(database)).course
 }
 
-async function confirm(store: Pick<Store, 'course'>, n: number) {
-  const address = `p${n}@example.com`
-  await store.course.requestConfirmation({
-    course: 'quantum',
-    identity: address,
-    address,
-    id: `id-${n}`,
-    tokenHash: `h${n}`,
-    now: 0,
-  })
-  return store.course.confirm({ begin, tokenHash: `h${n}`, now: 0 })
-}
-
 const DUE = { now: 1, limit: 10, retries: 0, leaseMs: 90_000, call: 'c' } as const
-
-test.each([
-  ['what is due', 'SEARCH', 'subscription_due', '(failures > 0) = 0 AND next_attempt_at IS NOT NULL', 'next'],
-  ['what is claimed', 'SCAN', 'subscription_claimed', 'claimed_at IS NOT NULL', 'first'],
-])('a claim finds its rows by the index of %s, without a sort', async (_, way, index, which, order) => {
-  const { beside } = await fileStore()
-  const plan = beside
-    .prepare(
-      `EXPLAIN QUERY PLAN SELECT id FROM subscription INDEXED BY ${index}
-       WHERE ${which} AND next_attempt_at <= 5 AND holder IS NOT 'c' ORDER BY ${order}_attempt_at LIMIT 100`,
-    )
-    .all() as { detail: string }[]
-  expect(plan.map(({ detail }) => detail)).toEqual([
-    expect.stringMatching(new RegExp(`^${way} subscription USING INDEX ${index}\\b`)),
-  ])
-})
 
 test('what is written for every lesson runs no trigger', async () => {
   const { beside } = await fileStore()
@@ -100,7 +71,7 @@ test.skipIf(process.platform === 'win32')('a new store and its folder are for th
 
 test('while a message is out no transaction is open: another process can write', async () => {
   const { store, beside } = await fileStore()
-  await confirm(store, 1)
+  await subscribe(store, 'ada')
   expect(await store.course.claimDue(DUE)).toHaveLength(1)
   beside.pragma('busy_timeout = 0')
   beside.exec(`BEGIN IMMEDIATE; UPDATE meta SET value = 'x'; COMMIT`)
@@ -108,7 +79,7 @@ test('while a message is out no transaction is open: another process can write',
 
 test('a full disk is answered 503, changes nothing, and is over when there is room again', async () => {
   const { file, store } = await fileStore()
-  await confirm(store, 1)
+  await subscribe(store, 'ada')
   const [claim] = await store.course.claimDue(DUE)
   if (claim === undefined) throw new Error('the claim exists by now')
   const database = await openDatabase(file, 'FULL', SQLITE_STEPS)
@@ -116,41 +87,19 @@ test('a full disk is answered 503, changes nothing, and is over when there is ro
   const course = courseOn(database, guard(database))
   database.pragma(`max_page_count = ${database.pragma('page_count', { simple: true })}`)
   const fill = async () => {
-    for (let n = 2; ; n += 1) await confirm({ course }, n)
+    for (let n = 2; ; n += 1) await subscribe({ course }, `p${n}`)
   }
   await expect(fill()).rejects.toMatchObject({ code: 'store_unavailable', status: 503 })
-  expect(await course.findById('id-1')).toMatchObject({ state: 'confirmed', sentDays: [] })
+  expect(await course.findById('ada')).toMatchObject({ state: 'confirmed', sentDays: [] })
   database.pragma('max_page_count = 4294967294')
-  await course.settle([
-    { claim, now: 2, sent: true, nextAttemptAt: undefined, failures: 0, problem: undefined, end: false },
-  ])
-  expect(await course.findById('id-1')).toMatchObject({ sentDays: [1] })
+  await course.settle([outcomeOf(claim, 2)])
+  expect(await course.findById('ada')).toMatchObject({ sentDays: [1] })
   expect(database.pragma('integrity_check', { simple: true })).toBe('ok')
-})
-
-test('closes the store after a write that the disk did not confirm, reports it once, and accepts nothing more', async () => {
-  const { file } = await fileStore()
-  const database = await openDatabase(file, 'FULL', SQLITE_STEPS)
-  onTestFinished(() => void database.close())
-  const told: unknown[] = []
-  const guarded = guard(database, (cause) => told.push(cause))
-  const course = courseOn(database, guarded)
-  await confirm({ course }, 1)
-  const fault = new Database.SqliteError('disk I/O error', 'SQLITE_IOERR_FSYNC')
-  const failing = () => {
-    throw fault
-  }
-  expect(() => guarded(failing)).toThrow(
-    /^The disk did not confirm a write, so it may not have been recorded/,
-  )
-  for (const after of [() => confirm({ course }, 2), () => course.find('p1@example.com')])
-    await expect(after()).rejects.toMatchObject({ code: 'store_unavailable', status: 503 })
-  expect(told).toEqual([fault])
 })
 
 test('the log of a killed process is moved into the file before anything is committed on top', async () => {
   const { file, store } = await fileStore()
-  await confirm(store, 1)
+  await subscribe(store, 'ada')
   const left = path.join(path.dirname(file), 'left.sqlite')
   for (const end of ['', '-wal']) await copyFile(`${file}${end}`, `${left}${end}`)
   await openTestStore({ kind: 'sqlite', file: left })
@@ -163,7 +112,7 @@ test('the log of a killed process is moved into the file before anything is comm
 
 test('answers 503 while another process holds a lock, and recovers when it is released', async () => {
   const { store, beside } = await fileStore()
-  await confirm(store, 1)
+  await subscribe(store, 'ada')
   beside.exec('BEGIN IMMEDIATE')
   await expect(store.course.claimDue(DUE)).rejects.toMatchObject({ code: 'store_unavailable', status: 503 })
   beside.exec('ROLLBACK')
@@ -185,15 +134,6 @@ test('waits for another process that makes the same file', async () => {
   await once(other, 'message')
   await (await openTestStore({ kind: 'sqlite', file })).ping()
   await exited
-})
-
-test('refuses a schema of a newer version, and leaves it unchanged', async () => {
-  const { file, beside } = await fileStore()
-  beside.pragma('user_version = 99')
-  await expect(openStore({ kind: 'sqlite', file })).rejects.toThrow(
-    /written by a newer platformctl \(schema 99/,
-  )
-  expect(beside.pragma('user_version', { simple: true })).toBe(99)
 })
 
 test.runIf(existsSync('/proc/self'))(
