@@ -11,7 +11,6 @@ export const { contract } = learning
 export const SERVICES = contract.services
 export const VARIABLES = contract.variables
 export const RULES = contract.rules
-export const GROUPS = contract.groups.map(({ name }) => name)
 export const catalog = createCatalog(learning.courses)
 export const begin = await catalog.begin()
 /** The lesson of the default course that follows `day`. */

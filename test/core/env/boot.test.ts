@@ -34,7 +34,7 @@ const told = (report: {
   findings: readonly { id: string; severity: string; present: readonly string[] }[]
 }) => report.findings.map(({ id, severity, present }) => `${severity} ${id} ${present.join(' ')}`)
 
-test('boot and preflight give the same finding ids and severities on a thousand environments', () => {
+test('boot and preflight give the same finding ids and severities on any environment', () => {
   fc.assert(
     fc.property(environments, (env) => {
       const file = Object.entries(env)
@@ -45,7 +45,7 @@ test('boot and preflight give the same finding ids and severities on a thousand 
       const preflight = validate(contract, fromFile, SERVICES, (name) => placed.get(name))
       expect(told(preflight)).toEqual(told(validateAll(env)))
     }),
-    { numRuns: 1000 },
+    { numRuns: 250 },
   )
 })
 
@@ -61,7 +61,7 @@ test('a service’s findings are those of all three services, minus the ones abo
         }
       }
     }),
-    { numRuns: 400 },
+    { numRuns: 100 },
   )
 })
 

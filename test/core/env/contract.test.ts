@@ -12,6 +12,10 @@ const contract = createContract({
         KILN_API_KEY: { kind: 'secret' },
         KILN_API_SECRET: { kind: 'secret', services: ['web'] },
         KILN_SHELVES: { kind: 'integer', range: [3, 9] },
+        KILN_CONES: { kind: 'integer', range: [1, 9], default: 7 },
+        KILN_SPAN: { kind: 'duration', range: [3, 99_999] },
+        KILN_COUNTRY: { kind: 'enum', of: ['de', 'dk'] },
+        KILN_NOTE: { kind: 'text' },
         KILN_REGION: { kind: 'enum', of: ['eu', 'us'], default: 'eu', pattern: '[a-z]+' },
       },
       rules: [
@@ -37,7 +41,9 @@ test('a variable gets the readers of its group, the secrecy of its kind and an e
   })
   expect(contract.find('KILN_API_SECRET')?.services).toEqual(['web'])
   expect(contract.find('KILN_REGION')).toMatchObject({ example: 'eu', default: 'eu', secret: false })
-  expect(contract.find('KILN_SHELVES')?.example).toBe('3')
+  expect(
+    ['SHELVES', 'CONES', 'SPAN', 'COUNTRY', 'NOTE'].map((of) => contract.find(`KILN_${of}`)?.example),
+  ).toEqual(['3', '7', '30s', 'de', ''])
   expect(contract.find('KILN_REGION')?.pattern?.test('eu1')).toBe(false)
   expect(contract.find('KILN_COLOR')).toBeUndefined()
 })

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { DIALECTS, type Dialect } from '../../../src/core/env/dialects/dialect.ts'
 import { readAs } from '../../../src/core/env/dialects/read.ts'
 import { readEnv } from '../../../src/env.ts'
+import { anyText } from '../../support/any-text.ts'
 
 interface Expected {
   readonly value?: Readonly<Record<string, string | null>>
@@ -61,40 +62,14 @@ test('never runs a command in a value, and keeps it as written', () => {
 
 test('no reader throws, whatever the text is', () => {
   const text = fc
-    .array(
-      fc.constantFrom(
-        'A',
-        'export ',
-        '=',
-        ' ',
-        '"',
-        "'",
-        '`',
-        '#',
-        '\n',
-        '\r',
-        '\\',
-        '$',
-        '${',
-        '}',
-        ':-',
-        ':',
-        '\uFEFF',
-        '\u0000',
-        'é',
-      ),
-    )
+    .array(fc.constantFrom(...['export ', '${', ':-'], ...'A= "\'`#\n\r\\$}:\uFEFF\u0000é'))
     .map((parts) => parts.join(''))
   fc.assert(
-    fc.property(
-      fc.constantFrom(...DIALECTS),
-      fc.oneof(text, fc.string({ unit: 'binary' })),
-      (dialect, given) => {
-        const { values } = readAs(dialect, given)
-        for (const value of values.values()) expect(typeof value).toBe('string')
-      },
-    ),
-    { numRuns: 2000 },
+    fc.property(fc.constantFrom(...DIALECTS), fc.oneof(text, anyText()), (dialect, given) => {
+      const { values } = readAs(dialect, given)
+      for (const value of values.values()) expect(typeof value).toBe('string')
+    }),
+    { numRuns: 500 },
   )
 })
 

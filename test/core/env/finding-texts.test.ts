@@ -1,19 +1,23 @@
 import { describe, expect, test } from 'vitest'
-import { createContract } from '../../../src/core/env/contract.ts'
 import { LIVE_FINDINGS, WARNINGS } from '../../../src/core/env/explanations.ts'
-import { baseGroups } from '../../../src/core/env/groups.ts'
 import { type DialectReadings, differenceIn } from '../../../src/core/env/portability.ts'
 import { parseEnvFile } from '../../../src/core/env/reader.ts'
 import { validate } from '../../../src/core/env/validate.ts'
 import type { Finding } from '../../../src/core/finding.ts'
 import { and } from '../../../src/core/sentences.ts'
-import { contract, SERVICES } from '../../support/learning.ts'
+import { contract, RULES, SERVICES } from '../../support/learning.ts'
 
+const EXPLAINED = new Set([
+  ...RULES.map(({ id }) => id),
+  ...Object.keys(WARNINGS),
+  ...Object.keys(LIVE_FINDINGS),
+])
 const isOneSentence = (text: string) => !/[a-z)\d]\. [A-Z]/.test(text)
 
 /** Two sentences for an operator, about variables that have names. */
 function isWhole(finding: Finding): void {
   expect(finding.id).toMatch(/^[a-z][a-z0-9-]+$/)
+  expect(EXPLAINED).toContain(finding.id)
   expect(['error', 'warning', 'notice']).toContain(finding.severity)
   expect(finding.cause, finding.id).toMatch(/^[A-Z•].*\.$/s)
   expect(finding.fix, finding.id).toMatch(/^[A-Z].*(?:[.?]|openssl rand -base64 32)$/s)
@@ -54,7 +58,7 @@ const PAYMENTS = {
   PAYMENTS_WEBHOOK_SECRET: 'whsec_a-secret-of-length',
   PAYMENTS_PRICE_PRO_MONTHLY: 'price_a',
 }
-test.each<[id: string, env: Record<string, string>, fix: RegExp]>([
+const OF_ENVIRONMENTS: readonly [id: string, env: Record<string, string>, fix: RegExp][] = [
   ['malformed-value', { RATE_LIMIT_PER_MINUTE: 'many' }, /^Set it to a whole number/],
   ['malformed-value', { HEALTH_DEEP_TOKEN: 'a,b,c' }, /^Set it to /],
   ['placeholder-value', { EMAIL_DISPATCH_SECRET: 'changeme' }, /^Set the real value, or remove the line\.$/],
@@ -110,7 +114,8 @@ test.each<[id: string, env: Record<string, string>, fix: RegExp]>([
     /^Set DATASTORE_JWT_AUDIENCE and DATASTORE_JWT_ISSUER as/,
   ],
   ['group-absent', {}, /^Nothing to do, unless you want /],
-])('%s is told whole, at the place where its variable stands: %j', (id, env, fix) => {
+]
+test.each(OF_ENVIRONMENTS)('%s is told whole, at the place where its variable stands: %j', (id, env, fix) => {
   const origin = (name: string) => ({
     location: { file: '.env', line: name.length, column: 1 },
     excerpt: `${name}=`,
@@ -168,7 +173,7 @@ test('reports a misspelled name to the services that read the right one, and a f
   ])
 })
 
-test.each<[text: string, id: string, line: number, rest: Partial<Finding>]>([
+const OF_FILES: readonly [text: string, id: string, line: number, rest: Partial<Finding>][] = [
   ['\nwhat is this', 'unreadable-line', 2, { present: [], excerpt: '••••' }],
   [' MAILER_FROM: x', 'unreadable-line', 1, { present: ['MAILER_FROM'], excerpt: ' MAILER_FROM ••••' }],
   [
@@ -198,7 +203,8 @@ test.each<[text: string, id: string, line: number, rest: Partial<Finding>]>([
     1,
     { severity: 'notice', excerpt: 'export NODE_ENV=••••' },
   ],
-])('in a file, %j is told as %s with its line', (text, id, line, rest) => {
+]
+test.each(OF_FILES)('in a file, %j is told as %s with its line', (text, id, line, rest) => {
   const { findings } = parseEnvFile(contract, text, '.env')
   findings.forEach(isWhole)
   expect(findings).toMatchObject([
@@ -214,50 +220,32 @@ test.each<[text: string, id: string, line: number, rest: Partial<Finding>]>([
   ])
 })
 
-test('a comment after a quoted value is no text after it', () => {
-  expect(parseEnvFile(contract, "BUILD_STAMP='a' # b\nX='c'#d", '.env').findings).toEqual([])
+test('every explanation belongs to a finding that can occur', () => {
+  const running = [
+    'definition',
+    'differs',
+    'extra',
+    'file-changed',
+    'missing',
+    'replicas',
+    'same',
+    'unreached',
+  ]
+  const elsewhere = {
+    'test/core/env/portability.test.ts': ['reader-difference', 'refused-by-reader'],
+    'test/core/env/alert-findings.test.ts': ['no-alert-channel', 'alert-mail-off', 'alerts-by-mail-only'],
+    'test/cli/secret-files.test.ts': ['secret-set-twice', 'unreadable-secret-file'],
+    'test/cli/env-verify.test.ts': running.map((what) => `configuration-${what}`),
+    'test/cli/definition.test.ts and its neighbors': ['names-not-read', 'required-missing', 'no-definition'],
+    'test/e2e/env-files.test.ts': ['shadowed-value'],
+    'below, of packages': ['package-missing'],
+  }
+  const found = [OF_ENVIRONMENTS.map(([id]) => id), OF_FILES.map(([, id]) => id), Object.values(elsewhere)]
+  expect(new Set(Object.keys(WARNINGS))).toEqual(new Set(found.flat(2)))
 })
 
-describe('alerts', () => {
-  const [WEBHOOK, MAIL] = ['ALERT_WEBHOOK_URL', 'ALERT_EMAIL_TO']
-  const common = { severity: 'warning', group: 'alerts', services: ['web'] }
-  const TO_WEBHOOK = { [WEBHOOK]: 'https://ops.example.com/alerts' }
-  const TO_MAIL = { [MAIL]: 'ops@example.com' }
-  const RELAY = { MAILER_SMTP_URL: 'smtp://relay.example.com', MAILER_FROM: 'a@example.com' }
-
-  function found(
-    env: Record<string, string>,
-    { alerts, mail, production = true }: Partial<typeof ALL> = ALL,
-  ) {
-    const groups = {
-      ...(alerts !== false && { alerts: baseGroups.alerts }),
-      ...(mail !== false && { mail: baseGroups.mail }),
-    }
-    const platform = createContract({ services: ['web'], groups })
-    const surroundings = { production, isInstalled: () => true }
-    const { findings } = validate(platform, env, ['web'], () => undefined, surroundings)
-    return findings.filter(({ severity }) => severity === 'warning')
-  }
-  const ALL = { alerts: true, mail: true, production: true }
-
-  test('name what is set and what is missing', () => {
-    const [none, byMail, off] = [found({}), found({ ...RELAY, ...TO_MAIL }), found(TO_MAIL)]
-    expect(none).toMatchObject([{ ...common, id: 'no-alert-channel', present: [], missing: [WEBHOOK, MAIL] }])
-    expect(byMail).toMatchObject([
-      { ...common, id: 'alerts-by-mail-only', present: [MAIL], missing: [WEBHOOK] },
-    ])
-    expect(off).toMatchObject([{ ...common, id: 'alert-mail-off', present: [MAIL], missing: [WEBHOOK] }])
-    for (const findings of [none, byMail, off]) findings.forEach(isWhole)
-  })
-
-  test('are no finding with a webhook, outside production without a channel, and of a platform without them', () => {
-    expect(found(TO_WEBHOOK)).toEqual([])
-    expect(found({ ...TO_WEBHOOK, ...TO_MAIL })).toEqual([])
-    expect(found({}, { production: false })).toEqual([])
-    expect(found({}, { alerts: false })).toEqual([])
-    // A platform that has no group of mail cannot have it half-configured.
-    expect(found(TO_MAIL, { mail: false })).toMatchObject([{ id: 'alerts-by-mail-only' }])
-  })
+test('a comment after a quoted value is no text after it', () => {
+  expect(parseEnvFile(contract, "BUILD_STAMP='a' # b\nX='c'#d", '.env').findings).toEqual([])
 })
 
 test('a package that is needed but not installed is a finding of the services that need it', () => {
@@ -302,62 +290,32 @@ describe('a difference between readers', () => {
       'compose takes the byte order mark before it as a part of the name. Save the file as UTF-8 without a byte order mark (BOM).',
     ],
     [
-      '\uFEFFX=a',
-      [undefined, undefined, 'a'],
-      'node and compose take the byte order mark before it as a part of the name.',
-    ],
-    [
       'export X=a',
       ['a', 'a', undefined],
       'systemd skips lines that begin with export. Remove the word export.',
     ],
-    [
-      ' export X=a',
-      ['a', undefined, undefined, 'a'],
-      'compose and systemd skip lines that begin with export.',
-    ],
     ['X : a', ['a', 'a', undefined], 'systemd skips the line. Write it as NAME=value.'],
-    ['X : a', ['a', undefined, undefined, 'a'], 'compose and systemd skip the line.'],
     [
       'X="a',
       ['a\nb', 'a\nb', '"a'],
       'systemd ends the value with its first line. Put the value on one line (a key with \\n for each line end, in double quotes), or in a file of its own.',
     ],
-    ['X="a', ['a\nb', 'a\nb', 'a\nb', '"a'], 'docker ends the value with its first line.'],
-    [
-      'X="a b"',
-      ['a b', 'a b', 'a b', '"a b"'],
-      'docker keeps the quotes. Remove the quotes: this value needs none.',
-    ],
-    ["X='a'", ['a', "'a'", 'a', "'a'"], 'compose and docker keep the quotes. Remove the quotes'],
     [
       'X="a#b"',
       ['a#b', 'a#b', 'a#b', '"a#b"'],
       'docker keeps the quotes. No form suits all of these readers: set it outside the file, or choose a value that needs no quotes.',
     ],
-    ['X="a \\" b"', ['a " b', 'a " b', '"a', '"a'], 'systemd and docker keep the quotes. No form'],
     [
       'X=a # b',
       ['a', 'a', 'a', 'a # b'],
       'docker takes the comment as part of the value. Put the comment on a line of its own.',
     ],
-    ['X= # b', ['', '', '# b', '# b'], 'systemd and docker take the comment as part of the value.'],
     ['X=a#b', ['a#b', 'a', 'a#b'], 'compose cuts the value at the #. Put the value in single quotes.'],
-    [
-      'X=a#b',
-      ['a#b', 'a', 'a', 'a#b'],
-      'compose and systemd cut the value at the #. No form suits all of these readers: set it outside the file, or choose a value without #.',
-    ],
     ['X=a#b', ['a', 'a', 'a#b'], 'systemd keeps what follows the #. Put the value in single quotes.'],
     [
       'X=a#b',
       ['a', 'a', 'a#b', 'a#b'],
       'systemd and docker keep what follows the #. No form suits all of these readers: set it outside the file, or choose a value without #.',
-    ],
-    [
-      'X=a$b',
-      ['a$b', 'a', 'a$b'],
-      'compose replaces what follows a dollar sign. Put the value in single quotes.',
     ],
     [
       'X=$b',
@@ -370,16 +328,10 @@ describe('a difference between readers', () => {
       'compose reads the backslash differently. Put the value in single quotes.',
     ],
     [
-      'X=a\\b',
-      ['a\\b', 'ab', 'ab', 'a\\b'],
-      'compose and systemd read the backslash differently. No form suits all of these readers: set it outside the file, or choose a value without a backslash.',
-    ],
-    [
       'X=a',
       ['a', 'b', 'a'],
       'compose reads the line differently. Write it as NAME=value, or see platformctl env dialects.',
     ],
-    ['X=a', ['a', 'b', 'c', 'a'], 'compose and systemd read the line differently.'],
     ['X=', ['', 'a', ''], 'compose reads the line differently.'],
     ['X=a', [undefined, 'a', undefined], 'compose reads the line differently.'],
     ['X=a', [undefined, '"a"', undefined], 'compose keeps the quotes.'],
@@ -397,52 +349,4 @@ describe('a difference between readers', () => {
     expect(see('X=a', 'a', 'b')).toContain('compose reads')
     expect([[], ['a'], ['a', 'b'], ['a', 'b', 'c']].map(and)).toEqual(['', 'a', 'a and b', 'a, b and c'])
   })
-})
-
-test('an example of each kind is a value of that kind, and a default or a bound goes before it', () => {
-  const kinds = [
-    'url',
-    'dsn',
-    'store-url',
-    'smtp-url',
-    'number',
-    'boolean',
-    'duration',
-    'bytes',
-    'email',
-    'mailbox',
-    'host',
-    'port',
-    'path',
-    'list',
-    'json',
-    'origins',
-    'proxies',
-    'log-level',
-    'table',
-    'price',
-  ] as const
-  const made = createContract({
-    services: ['web'],
-    groups: {
-      kiln: {
-        services: ['web'],
-        unlocks: 'x',
-        absent: 'y',
-        variables: {
-          ...Object.fromEntries(kinds.map((kind, index) => [`X${index}`, { kind }])),
-          DEFAULT: { kind: 'integer', default: 7, range: [1, 9] },
-          RANGE: { kind: 'integer', range: [3, 9] },
-          SPAN: { kind: 'duration', range: [3, 99_999] },
-          ENUM: { kind: 'enum', of: ['eu', 'us'] },
-          TEXT: { kind: 'text' },
-        },
-      },
-    },
-  })
-  const examples = Object.fromEntries(made.variables.map(({ name, example }) => [name, example]))
-  expect(examples).toMatchObject({ DEFAULT: '7', RANGE: '3', SPAN: '30s', ENUM: 'eu', TEXT: '' })
-  const given = Object.fromEntries(kinds.map((_, index) => [`X${index}`, examples[`X${index}`] ?? '']))
-  expect(Object.values(given)).not.toContain('')
-  expect(validate(made, given).findings.filter(({ id }) => id === 'malformed-value')).toEqual([])
 })

@@ -93,6 +93,18 @@ export const GROUP_VARIABLES = {
   heartbeats: ['HEARTBEAT_PING_URL', 'WITNESS_SECRET'],
 }
 
+/**
+ * Every subset of at most eight names. Of more: those that lack at most two names or have no more, and every seventh of the
+ * others.
+ */
+export function subsetsOf(names: readonly string[]): string[][] {
+  const all = Array.from({ length: 2 ** names.length }, (_, subset) =>
+    names.filter((_name, bit) => subset & (1 << bit)),
+  )
+  const isNearEnd = ({ length }: string[]) => length <= 2 || length >= names.length - 2
+  return names.length <= 8 ? all : all.filter((set, index) => isNearEnd(set) || index % 7 === 0)
+}
+
 export function brokenRules(set: ReadonlySet<string>): string[] {
   const broken: string[] = []
   const on = (name: string) => set.has(name)

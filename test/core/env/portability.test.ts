@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { DIALECTS } from '../../../src/core/env/dialects/dialect.ts'
+import { DIALECTS, type Dialect } from '../../../src/core/env/dialects/dialect.ts'
 import { readAs } from '../../../src/core/env/dialects/read.ts'
 import { portability } from '../../../src/core/env/portability.ts'
 import { parseEnvFile, readsAlike } from '../../../src/core/env/reader.ts'
@@ -18,6 +18,9 @@ const line = fc.oneof(
   },
 )
 
+const told = (text: string, readers?: readonly Dialect[]) =>
+  portability(contract, text, 'x', parseEnvFile(contract, text, 'x').assignments, readers)
+
 test('a file of plain lines is read alike by every reader, and has no portability warning', () => {
   let plain = 0
   fc.assert(
@@ -34,9 +37,9 @@ test('a file of plain lines is read alike by every reader, and has no portabilit
       }
       expect(portability(contract, text, 'x', assignments)).toEqual([])
     }),
-    { numRuns: 5000, examples: [[['_==', '_='], '']] },
+    { numRuns: 1000, examples: [[['_==', '_='], '']] },
   )
-  expect(plain).toBeGreaterThan(1000)
+  expect(plain).toBeGreaterThan(200)
 })
 
 test.each([
@@ -47,16 +50,12 @@ test.each([
     'docker and systemd take the comment as part of the value',
     'Put the comment on a line of its own.',
   ],
-  ['A=$B', 'compose replaces what follows a dollar sign', /^No form suits all/],
   ['A=b#c', 'node cuts the value at the #', /^No form suits all/],
   ['A=$2b$10$c', 'compose replaces what follows a dollar sign', /^No form suits all/],
   ['A="b\nc"', 'docker ends the value with its first line', /^Put the value on one line/],
-  ['A="', /./, /./],
   ['A=a\\b', /backslash/, /^No form suits all/],
 ])('reports %j as: %s', (text, cause, fix) => {
-  const [finding] = portability(contract, text, 'x', parseEnvFile(contract, text, 'x').assignments).filter(
-    ({ id }) => id === 'reader-difference',
-  )
+  const [finding] = told(text).filter(({ id }) => id === 'reader-difference')
   if (typeof cause === 'string') expect(finding?.cause).toBe(`A depends on the reader: ${cause}.`)
   else expect(finding?.cause ?? 'x').toMatch(cause)
   expect(finding?.fix ?? 'x').toMatch(fix)
@@ -67,13 +66,13 @@ test.each([
   ['compose, a name that it cannot read', '# note\n\nA=b\nC D=e', ['compose'], 4],
   ['compose, a quote that nothing closes', "A=b\nC='d\n", ['compose'], 2],
 ] as const)('a refusal points at the line that it is for: %s', (_, text, readers, line) => {
-  const findings = portability(contract, text, 'x', parseEnvFile(contract, text, 'x').assignments, readers)
+  const findings = told(text, readers)
   expect(findings).toMatchObject([{ id: 'refused-by-reader', location: { line } }])
 })
 
 test('reports a known name within another value’s quotes if some readers take it for an assignment', () => {
   const text = 'A="b\nLOG_LEVEL=info\nOTHER=c"\n'
-  const findings = portability(contract, text, 'x', parseEnvFile(contract, text, 'x').assignments)
+  const findings = told(text)
   expect(findings.map(({ present, location }) => [...present, location?.line])).toEqual([
     ['A', 1],
     ['LOG_LEVEL', 2],
@@ -84,66 +83,53 @@ test('reports a known name within another value’s quotes if some readers take 
 })
 
 test('reports a byte order mark even if only readers that lose the first name to it accept the file', () => {
-  const text = '\uFEFFLOG_LEVEL=info\nA="b\n'
-  const told = (readers: readonly ('node' | 'systemd' | 'compose')[]) =>
-    portability(contract, text, 'x', parseEnvFile(contract, text, 'x').assignments, readers).filter(
-      ({ present }) => present[0] === 'LOG_LEVEL',
+  const causes = (...readers: Dialect[]) =>
+    told('\uFEFFLOG_LEVEL=info\nA="b\n', readers).flatMap(({ present, cause }) =>
+      present[0] === 'LOG_LEVEL' ? [cause] : [],
     )
-  expect(told(['node', 'systemd', 'compose'])).toMatchObject([
-    {
-      cause:
-        'LOG_LEVEL depends on the reader: node and systemd take the byte order mark before it as a part of the name.',
-    },
+  expect(causes('node', 'systemd', 'compose')).toEqual([
+    'LOG_LEVEL depends on the reader: node and systemd take the byte order mark before it as a part of the name.',
   ])
-  expect(told(['compose'])).toEqual([])
+  expect(causes('compose')).toEqual([])
 })
 
 test('a reader that takes no value of several lines is helped by one line, and not by another form of that line', () => {
   const text = 'HARDWARE_A_TOKEN="-----BEGIN A KEY-----\nMIIB=\n-----END A KEY-----"'
-  const { assignments } = parseEnvFile(contract, text, 'x')
-  const refused = portability(contract, text, 'x', assignments).find(({ id }) => id === 'refused-by-reader')
+  const refused = told(text).find(({ id }) => id === 'refused-by-reader')
   expect(refused).toMatchObject({ location: { line: 3 }, fix: expect.stringContaining('on one line') })
 })
 
+test('without docker among the readers, quotes are the fix', () => {
+  expect(told('A=b#c', ['node', 'systemd'])[0]?.fix).toBe('Put the value in single quotes.')
+})
+
 test('a refusal quotes its line as far as it may be shown', () => {
-  const quoted = (text: string) =>
-    portability(contract, text, 'x', parseEnvFile(contract, text, 'x').assignments, ['docker'])[0]?.excerpt
+  const quoted = (text: string) => told(text, ['docker'])[0]?.excerpt
   expect(quoted('A =canary')).toBe('A=••••')
   expect(quoted('canary canary=canary')).toBe('••••')
 })
 
-test('without docker among the readers, quotes are the fix', () => {
-  const text = 'A=b#c'
-  const [finding] = portability(contract, text, 'x', parseEnvFile(contract, text, 'x').assignments, [
-    'node',
-    'systemd',
-  ])
-  expect(finding?.fix).toBe('Put the value in single quotes.')
-})
-
 test('findings about readers concern every service, and say where and about what', () => {
-  const find = (text: string) =>
-    portability(contract, text, '.env', parseEnvFile(contract, text, '.env').assignments)
   const common = { severity: 'warning', services: SERVICES, group: 'file', missing: [] }
-  expect(find('A=b\r\n  LOG_LEVEL=$b\n')).toMatchObject([
+  expect(told('A=b\r\n  LOG_LEVEL=$b\n')).toMatchObject([
     {
       ...common,
       id: 'reader-difference',
       present: ['LOG_LEVEL'],
-      location: { file: '.env', line: 2, column: 3 },
+      location: { file: 'x', line: 2, column: 3 },
       excerpt: '  LOG_LEVEL=••••',
     },
   ])
-  expect(find('BUILD_STAMP = a')).toContainEqual({
+  expect(told('BUILD_STAMP = a')).toContainEqual({
     ...common,
     id: 'refused-by-reader',
     present: [],
     cause: 'docker would refuse the whole file because of this line.',
     fix: 'Write it as NAME=value, without export, without white space around the equals sign, and with every quote closed.',
-    location: { file: '.env', line: 1, column: 1 },
+    location: { file: 'x', line: 1, column: 1 },
     excerpt: 'BUILD_STAMP=••••',
   })
-  expect(find('A="b\nLOG_LEVEL=info\nOTHER=c"\n')[1]).toMatchObject({
+  expect(told('A="b\nLOG_LEVEL=info\nOTHER=c"\n')[1]).toMatchObject({
     ...common,
     present: ['LOG_LEVEL'],
     fix: 'Write it as NAME=value on a line of its own, and close every quote above it.',
@@ -152,16 +138,16 @@ test('findings about readers concern every service, and say where and about what
   })
 })
 
-// What is not linear takes minutes of a megabyte, and seconds of a quarter.
+// What is not linear takes minutes of a megabyte, and seconds of an eighth.
 test.each(Object.entries(HOSTILE))(
   '%s without end end no reader, and hold none up',
   { retry: 2 },
   (_, text) => {
-    const hostile = text(256 * 1024)
+    const hostile = text(128 * 1024)
     const spent = timeOf(() => {
       const { assignments } = parseEnvFile(contract, hostile, 'x')
       portability(contract, hostile, 'x', assignments, DIALECTS)
     })
-    expect(spent).toBeLessThan(1200)
+    expect(spent).toBeLessThan(700)
   },
 )

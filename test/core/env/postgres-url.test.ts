@@ -12,12 +12,9 @@ test('an address may name several servers, each with its port, and each gets the
 
 test.each([
   'postgress://a/db',
-  'postgres:a/db',
-  'postgres:///db',
   'postgres://u@/db',
   'postgres://a,,b/db',
   'postgres://a:1,b:x/db',
-  'postgres://a/db#x',
   'postgres://u:p#w@a/db',
   'postgres://a b/db',
   'postgres://a/db?target_session_attrs=standby',

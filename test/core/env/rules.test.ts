@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import { readSettings } from '../../../src/core/env/settings.ts'
 import { validate } from '../../../src/core/env/validate.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
-import { contract, GROUPS, SERVICES, VARIABLES } from '../../support/learning.ts'
-import { brokenRules, GROUP_VARIABLES } from './oracle.ts'
+import { contract, SERVICES, VARIABLES } from '../../support/learning.ts'
+import { brokenRules, GROUP_VARIABLES, subsetsOf } from './oracle.ts'
 
 /** A well-formed value for each variable, so that only presence decides. */
 const VALUES: Record<string, string> = {
@@ -47,14 +47,6 @@ const errorIds = (env: Record<string, string>) =>
     .map((finding) => finding.id)
     .sort()
 
-test('the contract holds 66 variables in thirteen groups, with later additions in groups of their own', () => {
-  const added = new Set(['identity', 'budgets', 'mailer', 'feedback', 'dkim', 'alerts', 'heartbeats'])
-  expect(VARIABLES.filter(({ group }) => !added.has(group))).toHaveLength(66)
-  expect(GROUPS.filter((group) => !added.has(group))).toHaveLength(13)
-  expect(new Set(VARIABLES.map(({ name }) => name)).size).toBe(VARIABLES.length)
-  expect(new Set(VARIABLES.map(({ group }) => group))).toEqual(new Set(GROUPS))
-})
-
 test('the oracle knows every variable of every group', () => {
   const known = Object.entries(GROUP_VARIABLES).flatMap(([group, names]) =>
     names.filter((name) => name !== 'STORE_URL' || group === 'store').map((name) => `${group} ${name}`),
@@ -65,8 +57,7 @@ test('the oracle knows every variable of every group', () => {
 test.each(Object.entries(GROUP_VARIABLES))(
   'every subset of the group %s breaks exactly the rules that the oracle names',
   (_, names) => {
-    for (let subset = 0; subset < 2 ** names.length; subset += 1) {
-      const present = names.filter((_name, bit) => subset & (1 << bit))
+    for (const present of subsetsOf(names)) {
       const env = Object.fromEntries(present.map((name) => [name, sampleOf(name)]))
       expect(errorIds(env), present.join(' ')).toEqual(brokenRules(new Set(present)).sort())
     }
@@ -116,23 +107,15 @@ const relay = (url: string) => ({ MAILER_SMTP_URL: url })
 const of = (provider: string) => ({ MAILER_PROVIDER: provider })
 
 test.each<[errors: string[], env: Record<string, string>]>([
-  [[], { ...relay('smtp://relay.example.com:25'), ...FROM }],
-  [[], { ...relay('smtp://relay.example.com:25'), ...FROM, MAILER_REPLY_TO: 'help@example.com' }],
   [[], { ...relay('smtp://relay.example.com'), ...FROM, ...KEY }],
   [[], { ...relay('smtp://user@relay.example.com'), ...FROM, ...KEY }],
   [[], { ...relay('smtp://relay.example.com/?a=b@c'), ...FROM, ...of('smtp') }],
-  [['mail-without-sender'], relay('smtp://relay.example.com')],
-  [['mail-without-key'], FROM],
   [['mail-without-key'], { ...relay('smtp://user@relay.example.com'), ...FROM }],
   [['mail-without-key'], { ...relay('SMTPS://user:pass@relay.example.com'), ...FROM }],
   [['mail-without-key'], { ...FROM, ...SES }],
-  [['mail-two-routes'], { ...relay('smtp://relay.example.com'), ...SES, ...FROM }],
-  [['mail-without-route'], { ...KEY, ...FROM }],
   [[], { ...KEY, ...FROM, ...of('postmark') }],
-  [[], { ...KEY, ...FROM, ...of('resend') }],
   [[], { ...KEY, ...FROM, ...SES, ...of('ses') }],
   [[], { ...KEY, ...FROM, ...SES, ...of('postmark') }],
-  [['mail-without-key'], of('postmark')],
   [['mail-without-key'], { ...of('postmark'), ...FROM }],
   [['mail-without-sender'], { ...of('postmark'), ...KEY }],
   [['mail-provider-without-region'], { ...KEY, ...FROM, ...of('ses') }],

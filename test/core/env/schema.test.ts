@@ -5,15 +5,14 @@ import { validate as checkEnvironment } from '../../../src/core/env/validate.ts'
 import { contractOf } from '../../../src/platform/contract.ts'
 import type { GroupInput } from '../../../src/platform/definition.ts'
 import { contract } from '../../support/learning.ts'
-import { brokenRules, GROUP_VARIABLES } from './oracle.ts'
+import { brokenRules, GROUP_VARIABLES, subsetsOf } from './oracle.ts'
 
 const validate = new Ajv2020({ strict: false }).compile(environmentSchema(contract))
 
 test.each(Object.entries(GROUP_VARIABLES))(
   'the JSON Schema accepts exactly the subsets of %s that the oracle accepts',
   (_, names) => {
-    for (let subset = 0; subset < 2 ** names.length; subset += 1) {
-      const present = names.filter((_name, bit) => subset & (1 << bit))
+    for (const present of subsetsOf(names)) {
       const accepted = brokenRules(new Set(present)).length === 0
       const blank = Object.fromEntries(names.map((name, index) => [name, index % 2 ? '' : ' \t']))
       const set = Object.fromEntries(present.map((name) => [name, '7']))
@@ -23,37 +22,40 @@ test.each(Object.entries(GROUP_VARIABLES))(
   },
 )
 
-const NAMES = ['KILN_A', 'KILN_B', 'KILN_C'] as const
-const [A, B, C] = NAMES
+type Rule = (names: [string, string, string]) => NonNullable<GroupInput['rules']>[number]
 
-/** For each kind of rule of a definition the sets of these names that keep it, in the order of their letters. */
-test.each<[string, NonNullable<GroupInput['rules']>[number], string]>([
-  ['allOrNone', { allOrNone: NAMES }, '- ABC'],
-  ['exclusive', { exclusive: NAMES }, '- A B C'],
-  ['requires', { requires: [B, C], when: [A] }, '- B C BC ABC'],
-  ['requires of any', { requires: [C], when: [A, B] }, '- C AC BC ABC'],
-  ['requires of all', { requires: [C], when: [A, B], match: 'all' }, '- A B C AC BC ABC'],
-  ['atLeastOne', { atLeastOne: [B, C], when: [A] }, '- B C AB AC BC ABC'],
-  ['atLeastOne of two', { atLeastOne: [C], when: [A, B] }, '- A B C AC BC ABC'],
-])('the JSON Schema and validation accept the same sets of three under %s', (_, rule, kept) => {
-  const text = { kind: 'text' } as const
-  const kiln = {
-    unlocks: 'kilns',
-    absent: 'no kilns',
-    variables: { KILN_A: text, KILN_B: text, KILN_C: text },
-  }
-  const own = contractOf({
-    preset: 'base',
-    services: { web: {} },
-    groups: { kiln: { ...kiln, rules: [rule] } },
-  })
-  const accepts = new Ajv2020({ strict: false }).compile(environmentSchema(own))
+/** For each kind of rule of a definition the sets of three names that keep it, in the order of their letters. */
+const RULES: readonly (readonly [kind: string, rule: Rule, kept: string])[] = [
+  ['allOrNone', (all) => ({ allOrNone: all }), '- ABC'],
+  ['exclusive', (all) => ({ exclusive: all }), '- A B C'],
+  ['requires', ([A, B, C]) => ({ requires: [B, C], when: [A] }), '- B C BC ABC'],
+  ['requires of any', ([A, B, C]) => ({ requires: [C], when: [A, B] }), '- C AC BC ABC'],
+  ['requires of all', ([A, B, C]) => ({ requires: [C], when: [A, B], match: 'all' }), '- A B C AC BC ABC'],
+  ['atLeastOne', ([A, B, C]) => ({ atLeastOne: [B, C], when: [A] }), '- B C AB AC BC ABC'],
+  ['atLeastOne of two', ([A, B, C]) => ({ atLeastOne: [C], when: [A, B] }), '- A B C AC BC ABC'],
+]
+const nameOf = (kind: string, letter: string) => `${kind.replaceAll(' ', '_').toUpperCase()}_${letter}`
+
+/** One platform with a group for each of them. */
+const own = contractOf({
+  preset: 'base',
+  services: { web: {} },
+  groups: Object.fromEntries(
+    RULES.map(([kind, rule], index): [string, GroupInput] => {
+      const [A, B, C] = ['A', 'B', 'C'].map((letter) => nameOf(kind, letter)) as [string, string, string]
+      const text = { kind: 'text' } as const
+      const variables = { [A]: text, [B]: text, [C]: text }
+      return [`kiln${index}`, { unlocks: 'kilns', absent: 'no kilns', variables, rules: [rule([A, B, C])] }]
+    }),
+  ),
+})
+const accepts = new Ajv2020({ strict: false }).compile(environmentSchema(own))
+
+test.each(RULES)('the JSON Schema and validation accept the same sets of three under %s', (kind, _, kept) => {
   const setsOf = (isFine: (env: Record<string, string>) => boolean) =>
     ['-', 'A', 'B', 'C', 'AB', 'AC', 'BC', 'ABC']
       .filter((set) =>
-        isFine(
-          Object.fromEntries(NAMES.filter((name) => set.includes(name.slice(-1))).map((name) => [name, 'x'])),
-        ),
+        isFine(Object.fromEntries([...set.replace('-', '')].map((letter) => [nameOf(kind, letter), 'x']))),
       )
       .join(' ')
   expect(setsOf((env) => accepts(env))).toBe(kept)

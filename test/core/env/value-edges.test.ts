@@ -17,32 +17,25 @@ test.each<[Kind, string, boolean]>([
   ['text', 'a\u001fb', false],
   ['text', 'a b\u007e', true],
   ['text', 'a\u007fb', false],
-  ['secret', 'a\tb', false],
   ['path', 'C:\\a', true],
   ['path', 'a\nb', false],
-  ['url', 'https://a', true],
   ['url', 'ftp://a', false],
   ['url', 'https://', false],
   ['url', 'https://a b', false],
-  ['url', 'https://a/,b', true],
   ['url', 'https://a/b,https://c/d', false],
   ['dsn', 'https://key@host/1', true],
   ['dsn', 'https://key:old@host:1/path/12', true],
   ['dsn', 'https://host/1', false],
-  ['dsn', 'https://key@host/', false],
   ['dsn', 'https://key@host/x', false],
   ['dsn', 'https://key@host:123456/1', false],
   ['dsn', 'ftp://key@host/1', false],
-  ['smtp-url', 'smtp://host', true],
   ['smtp-url', 'smtps://user:pass@host:465', true],
   ['smtp-url', 'http://host', false],
   ['smtp-url', 'smtp://host/#a', false],
   ['smtp-url', 'smtp://', false],
-  ['integer', '0', true],
   ['integer', '9'.repeat(15), true],
   ['integer', '9'.repeat(16), false],
   ['integer', '-0', false],
-  ['integer', '+1', false],
   ['integer', '', false],
   ['port', '1', true],
   ['port', '0', false],
@@ -50,12 +43,9 @@ test.each<[Kind, string, boolean]>([
   ['port', '65536', false],
   ['log-level', 'WARN', true],
   ['log-level', 'warning', false],
-  ['log-level', 'xdebug', false],
   ['table', `a${x(62)}`, true],
   ['table', `a${x(63)}`, false],
-  ['table', '_a', true],
   ['table', '1a', false],
-  ['table', 'a-b', false],
   ['table', 'sqlite_a', false],
   ['table', 'PG_a', false],
   ['table', 'sqlitea', true],
@@ -63,21 +53,16 @@ test.each<[Kind, string, boolean]>([
   ['price', 'ab', false],
   ['price', x(255), true],
   ['price', x(256), false],
-  ['price', 'a.b', false],
   ['host', x(63), true],
   ['host', x(64), false],
   ['host', `${`${x(49)}.`.repeat(5)}abc`, true],
   ['host', `${`${x(49)}.`.repeat(5)}abcd`, false],
   ['host', '-a', false],
   ['host', 'a-', false],
-  ['host', 'a..b', false],
-  ['host', '1.2.3', false],
   ['host', '255.255.255.255', true],
   ['host', '255.255.255.256', false],
-  ['host', '::1', true],
   ['host', '[::1', false],
   ['host', '[1.2.3.4]', false],
-  ['list', 'a', true],
   ['list', 'a\u0000', false],
 ])('%s: %j is well-formed: %s', (kind, text, good) => {
   expect(parseValue({ kind }, text).ok).toBe(good)
@@ -87,10 +72,8 @@ test.each([
   ['abcd', true],
   ['abc', false],
   ['abcd,efgh', true],
-  ['abcd, efgh ', true],
   ['abcd,efg', false],
   ['abcd,efgh,ijkl', false],
-  ['abcd,', true],
   [',', false],
 ])('a rotating secret may be %j: %s', (text, good) => {
   expect(parseValue({ kind: 'secret', rotates: true }, text).ok).toBe(good)
@@ -119,8 +102,6 @@ test('bounds are included, and beyond them is malformed', () => {
 })
 
 test.each([
-  ['https://a.example/', 'https://a.example'],
-  ['https://a.example/b//', 'https://a.example/b'],
   ['https://user@a.example', undefined],
   ['https://:pass@a.example', undefined],
   ['https://a.example/?', undefined],
@@ -139,8 +120,6 @@ test('an address keeps its query and its user, and loses only slashes at its end
 test.each([
   ['sqlite:a.sqlite', { kind: 'sqlite', file: 'a.sqlite' }],
   ['sqlite:///a/b', { kind: 'sqlite', file: '/a/b' }],
-  ['sqlite:/a/b', { kind: 'sqlite', file: '/a/b' }],
-  ['FILE:a', { kind: 'sqlite', file: 'a' }],
   ['sqlite://a/b', undefined],
   ['sqlite:', undefined],
   ['sqlite: /a/b', { kind: 'sqlite', file: '/a/b' }],
@@ -148,8 +127,6 @@ test.each([
   // SQLite keeps it in memory, where it ends with the process.
   ['sqlite::memory:', undefined],
   ['file: :memory:', undefined],
-  ['a.sqlite', undefined],
-  ['mysql://a/b', undefined],
 ])('the store %j is %j', (text, address) => {
   expect(parseStoreAddress(text)).toEqual(address)
 })
@@ -157,14 +134,11 @@ test.each([
 test.each([
   ['https://a.example', ['https://a.example']],
   ['https://a.example:443/, http://b.example:80', ['https://a.example', 'http://b.example']],
-  ['https://A.example', ['https://a.example']],
   ['https://a.example/x', undefined],
   ['https://a.example/?x', undefined],
   ['https://a.example/#x', undefined],
   ['https://u@a.example', undefined],
-  ['ftp://a.example', undefined],
   ['a.example', undefined],
-  [',', undefined],
 ])('the origins %j are %j', (text, origins) => {
   expect(parseEach(text, parseOrigin)).toEqual(origins)
 })
@@ -174,13 +148,10 @@ test.each([
   ['10.0.0.0/0', ['10.0.0.0/0']],
   ['10.0.0.0/32', ['10.0.0.0/32']],
   ['10.0.0.0/33', undefined],
-  ['10.0.0.0/-1', undefined],
   ['10.0.0.0/', undefined],
-  ['10.0.0.0/8/8', undefined],
   ['2001:db8::/128', ['2001:db8::/128']],
   ['2001:db8::/129', undefined],
   ['10.0.0.256', undefined],
-  ['proxy.internal', undefined],
   ['', undefined],
 ])('the proxies %j are %j', (text, proxies) => {
   expect(parseProxies(text)).toEqual(proxies)

@@ -14,7 +14,7 @@ import {
 import { portability } from '../../../src/core/env/portability.ts'
 import { parseEnvFile } from '../../../src/core/env/reader.ts'
 import { evaluateGroups } from '../../../src/core/env/settings.ts'
-import { parseBytes, parseDuration, parseNumber } from '../../../src/core/env/values.ts'
+import { anyText } from '../../support/any-text.ts'
 
 const KEY = '-----BEGIN PRIVATE KEY-----\nMIIB\nAQ==\n-----END PRIVATE KEY-----'
 
@@ -74,26 +74,18 @@ const read = (reading: Reading, text: string) => {
 
 test.each<[Kind, string, unknown]>([
   ['number', '-1.5', -1.5],
-  ['number', '1e3', 1000],
   ['boolean', 'Yes', true],
-  ['boolean', '0', false],
-  ['duration', '1h30m', 5_400_000],
-  ['duration', '1.5s', 1500],
-  ['duration', '2w', 1_209_600_000],
-  ['bytes', '512', 512],
-  ['bytes', '10MB', 10_000_000],
+  ['duration', '1w2d3h4m5s6ms', 788_645_006],
   ['bytes', '1.5 GiB', 1_610_612_736],
   ['email', 'help@example.com', 'help@example.com'],
   ['mailbox', 'Help <help@example.com>', { name: 'Help', address: 'help@example.com' }],
   ['host', 'db.internal', 'db.internal'],
   ['host', '[::1]', '::1'],
-  ['port', '443', 443],
   ['list', 'a, b,,c', ['a', 'b', 'c']],
   ['json', '{"a":[1]}', { a: [1] }],
   ['url', 'https://a.example/', 'https://a.example'],
   ['urls', 'https://a.example/, http://b.example/c', ['https://a.example', 'http://b.example/c']],
   ['emails', 'a@b.example,c@d.example', ['a@b.example', 'c@d.example']],
-  ['postgres-url', 'postgres://a:b@c:5432,d/e?sslmode=require', 'postgres://a:b@c:5432,d/e?sslmode=require'],
   ['pem', `${KEY}\n\n${KEY}\n`.replaceAll('\n', '\r\n'), `${KEY}\n\n${KEY}`],
   ['pem', KEY.replace('MIIB', 'Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,8A\n\nMIIB'), expect.anything()],
 ])('%s: %s is read', (kind, text, value) => {
@@ -102,33 +94,18 @@ test.each<[Kind, string, unknown]>([
 })
 
 test.each<[Kind, string]>([
-  ['number', '1,5'],
   ['number', 'Infinity'],
-  ['number', '0x10'],
-  ['integer', '1.0'],
-  ['integer', '-1'],
-  ['boolean', 'y'],
   ['duration', '30'],
   ['duration', '30m1h'],
-  ['duration', '-5s'],
-  ['bytes', '10 M'],
-  ['bytes', '-1'],
   ['email', 'Help <help@example.com>'],
   ['host', 'https://db.internal'],
   ['host', 'db.internal:5432'],
-  ['host', '256.1.1.1'],
-  ['port', '0'],
-  ['port', '65536'],
   ['list', ' , '],
   ['urls', 'https://a.example,b.example'],
-  ['urls', ','],
   ['emails', 'a@b.example,c'],
-  ['postgres-url', 'postgres//a/b'],
-  ['postgres-url', 'mysql://a/b'],
   ['postgres-url', 'sqlite:./a'],
   ['pem', KEY.slice(0, -5)],
   ['pem', KEY.replace('END PRIVATE', 'END PUBLIC')],
-  ['pem', KEY.replace('MIIB', 'MI*B')],
   ['pem', KEY.replace('MIIB\nAQ==\n', '')],
   ['pem', `${KEY}\ncanary`],
   ['pem', `"${KEY}'`],
@@ -140,51 +117,11 @@ test.each<[Kind, string]>([
 
 test('no kind throws on any text, and what it asks for never repeats the text', () => {
   fc.assert(
-    fc.property(
-      fc.constantFrom(...VALUE_KINDS),
-      fc.string({ unit: 'binary', minLength: 8 }),
-      (kind, text) => {
-        const sentence = malformed({ kind, of: ['one', 'two'] }, text)
-        if (sentence !== undefined) expect(sentence).not.toContain(text)
-      },
-    ),
-    { numRuns: 500 },
-  )
-})
-
-test('a duration is the sum of its parts, whichever units it has', () => {
-  const units = [
-    ['w', 604_800_000],
-    ['d', 86_400_000],
-    ['h', 3_600_000],
-    ['m', 60_000],
-    ['s', 1000],
-    ['ms', 1],
-  ] as const
-  fc.assert(
-    fc.property(fc.array(fc.option(fc.nat(999)), { minLength: 6, maxLength: 6 }), (counts) => {
-      const parts = units.flatMap(([unit, ms], index) => {
-        const count = counts[index]
-        return count == null ? [] : [{ text: `${count}${unit}`, ms: count * ms }]
-      })
-      const text = parts.map((part) => part.text).join('')
-      const sum = parts.reduce((total, { ms }) => total + ms, 0)
-      expect(parseDuration(text)).toBe(text === '' ? undefined : sum)
+    fc.property(fc.constantFrom(...VALUE_KINDS), anyText({ minLength: 8 }), (kind, text) => {
+      const sentence = malformed({ kind, of: ['one', 'two'] }, text)
+      if (sentence !== undefined) expect(sentence).not.toContain(text)
     }),
-  )
-})
-
-test('a whole number of bytes and any finite number come back as they were written', () => {
-  fc.assert(
-    fc.property(fc.nat({ max: 1e15 - 1 }), (bytes) => {
-      expect(parseBytes(String(bytes))).toBe(bytes)
-    }),
-  )
-  fc.assert(
-    fc.property(fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e15, max: 1e15 }), (number) => {
-      const text = String(number)
-      if (/^-?[\d.]{1,20}$/.test(text)) expect(parseNumber(text)).toBe(Number(text))
-    }),
+    { numRuns: 300 },
   )
 })
 

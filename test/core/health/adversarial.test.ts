@@ -81,10 +81,9 @@ const HOSTILE: readonly (readonly [name: string, cause: CauseCode, start: () => 
     'a gzip bomb',
     'encoded',
     () => {
-      const bomb = gzipSync(Buffer.alloc(32 * 2 ** 20))
-      return serve(
-        (_, response) => void response.writeHead(200, { ...json, 'Content-Encoding': 'gzip' }).end(bomb),
-      )
+      const bomb = gzipSync(Buffer.alloc(4 * 2 ** 20))
+      const encoded = { ...json, 'Content-Encoding': 'gzip' }
+      return serve((_, response) => void response.writeHead(200, encoded).end(bomb))
     },
   ],
   [
@@ -115,20 +114,9 @@ const HOSTILE: readonly (readonly [name: string, cause: CauseCode, start: () => 
     () => serve((_, response) => void response.end('status: unhealthy, state ok')),
   ],
   [
-    'JSON that says it is not healthy in a word',
-    'not_health',
-    () => serve((_, response) => void response.end('{"status":"unhealthy"}')),
-  ],
-  ['invalid JSON', 'bad_json', () => serve((_, response) => void response.end(healthBody().slice(0, -1)))],
-  [
     'JSON that is 100,000 deep',
     'not_health',
     () => serve((_, response) => void response.end(`${'['.repeat(1e5)}${']'.repeat(1e5)}`)),
-  ],
-  [
-    'probes that are not probes',
-    'not_health',
-    () => serve((_, response) => void response.end(healthBody({ probes: { store: 'ok' } }))),
   ],
   [
     'huge headers',
@@ -157,22 +145,10 @@ const HOSTILE: readonly (readonly [name: string, cause: CauseCode, start: () => 
     () => serveTcp((socket) => drip(socket, '', 'HTTP/1.1 103 Early Hints\r\n\r\n')),
   ],
   [
-    'a refusal of the token',
-    'unauthorised',
-    () => serve((_, response) => void response.writeHead(401).end('{}')),
-  ],
-  [
     'a page of a proxy in front',
     'server_error',
     () => serve((_, response) => void response.writeHead(502).end('<p>bad gateway')),
   ],
-  [
-    'a page that does not exist',
-    'not_found',
-    () => serve((_, response) => void response.writeHead(404).end(healthBody())),
-  ],
-  ['a limit of requests', 'rate_limited', () => serve((_, response) => void response.writeHead(429).end())],
-  ['a door', 'forbidden', () => serve((_, response) => void response.writeHead(403).end())],
   [
     'another service',
     'wrong_service',
@@ -183,7 +159,6 @@ const HOSTILE: readonly (readonly [name: string, cause: CauseCode, start: () => 
     'connect_timeout',
     async () => `http://127.0.0.1:${await blackhole('127.0.0.1')}`,
   ],
-  ['a port where nothing listens', 'connect_refused', async () => 'http://127.0.0.1:1'],
 ]
 const SWITCHING = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n'
 
@@ -262,13 +237,6 @@ describe('IPv6 and IPv4 are raced', () => {
     expect(tookMs).toBeLessThan(600)
   })
 
-  test('an IPv6 that refuses costs nothing', { retry: 3 }, async () => {
-    const url = await serve(healthy)
-    const { health, tookMs } = await probe(`http://both.example:${port(url)}`, resolvesTo('::1', '127.0.0.1'))
-    expect(health.reached).toBe(true)
-    expect(tookMs).toBeLessThan(240)
-  })
-
   test('a slow line wins over a dead one however late it is', async () => {
     const url = await serve(healthy)
     await blackhole('::1', port(url))
@@ -281,11 +249,6 @@ describe('IPv6 and IPv4 are raced', () => {
     )
     expect(health.reached).toBe(true)
     expect(tookMs, 'three attempts were given company in turn').toBeGreaterThan(700)
-  })
-
-  test('reports the refusal if several attempts fail', async () => {
-    const { cause } = await probe('http://both.example:1', resolvesTo('::1', '127.0.0.1'))
-    expect(cause).toBe('connect_refused')
   })
 })
 

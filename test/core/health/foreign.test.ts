@@ -1,33 +1,16 @@
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { probeRemote } from '../../../src/core/health/prober.ts'
 import { readHealth } from '../../../src/core/health/remote-report.ts'
 import { verdictOf } from '../../../src/core/health/verdict.ts'
 import { systemClock } from '../../../src/core/host.ts'
 import type { HealthFormat } from '../../../src/core/service.ts'
-import { healthBody } from '../../support/servers.ts'
+import { healthBody, serve } from '../../support/servers.ts'
 
-let server: Server
-let url: string
-let answer = { status: 200, body: '' }
-let accepted: string | undefined
-beforeAll(async () => {
-  server = createServer((request, response) => {
-    accepted = request.headers.accept
-    response.writeHead(answer.status).end(answer.body)
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-})
-afterAll(() => new Promise((resolve) => server.close(resolve)))
-
-const ask = (format: HealthFormat | 'any', status: number, body: string) => {
-  answer = { status, body }
-  return probeRemote({
+const ask = async (format: HealthFormat | 'any', status: number, body: string) =>
+  probeRemote({
     service: 'bookings',
-    url,
+    url: await serve((_, response) => void response.writeHead(status).end(body)),
     health: '/healthz',
     format,
     deep: false,
@@ -35,7 +18,6 @@ const ask = (format: HealthFormat | 'any', status: number, body: string) => {
     timeoutMs: 5000,
     clock: systemClock,
   })
-}
 
 const SPRING = {
   status: 'DOWN',
@@ -65,29 +47,24 @@ const HEALTH_JSON = {
   checks: { 'cassandra:responseTime': [{ status: 'pass' }, { status: 'warn', output: 'slow' }] },
 }
 
-describe.each<[HealthFormat | 'any', number, string, string, Record<string, string>]>([
+test.each<[HealthFormat | 'any', number, string, string, Record<string, string>]>([
   ['status', 200, 'ok', 'ok', {}],
-  ['status', 204, '', 'ok', {}],
   ['status', 500, 'no', 'failing', {}],
   ['spring', 200, '{"status":"UP"}', 'ok', {}],
   ['spring', 503, JSON.stringify(SPRING), 'failing', { db: 'failing', disk_space: 'ok' }],
   ['spring', 503, JSON.stringify(OLDER.spring), 'failing', { mail_queue: 'failing', ping: 'ok' }],
   ['spring', 503, '{"status":"OUT_OF_SERVICE"}', 'failing', {}],
   ['spring', 200, '{"status":"UNKNOWN"}', 'degraded', {}],
-  ['spring', 200, '{"status":"BREWING"}', 'degraded', {}],
   ['aspnet', 200, 'Healthy', 'ok', {}],
   ['aspnet', 200, 'Degraded\n', 'degraded', {}],
   ['aspnet', 503, 'Unhealthy', 'failing', {}],
   ['aspnet', 200, JSON.stringify(ASPNET), 'degraded', { sql: 'ok', queue: 'degraded' }],
   ['aspnet', 503, JSON.stringify(OLDER.aspnet), 'failing', { sql: 'failing', queue: 'ok' }],
-  ...Object.entries({ ok: 'pass ok UP', degraded: 'warn', failing: 'fail error Down' }).flatMap(
-    ([state, words]) =>
-      words
-        .split(' ')
-        .map((word): [HealthFormat, number, string, string, Record<string, string>] => [
-          ...(['health+json', 200, JSON.stringify({ status: word }), state, {}] as const),
-        ]),
-  ),
+  ['health+json', 200, '{"status":"pass"}', 'ok', {}],
+  ['health+json', 200, '{"status":"ok"}', 'ok', {}],
+  ['health+json', 200, '{"status":"UP"}', 'ok', {}],
+  ['health+json', 200, '{"status":"error"}', 'failing', {}],
+  ['health+json', 200, '{"status":"Down"}', 'failing', {}],
   ['health+json', 200, JSON.stringify(HEALTH_JSON), 'degraded', { cassandra_response_time: 'degraded' }],
   ['health+json', 503, '{"status":"fail"}', 'failing', {}],
   ['health+json', 503, JSON.stringify(BARE_CHECK), 'failing', { disk: 'failing' }],
@@ -95,47 +72,30 @@ describe.each<[HealthFormat | 'any', number, string, string, Record<string, stri
   ['health+json', 503, '{"status":"pass"}', 'failing', {}],
   ['any', 200, 'ok\n', 'ok', {}],
   ['any', 200, '"OK"', 'ok', {}],
-  ['any', 204, '', 'ok', {}],
   ['any', 500, '', 'failing', {}],
-  ['any', 200, '{"status":"UP"}', 'ok', {}],
   ['any', 503, JSON.stringify(SPRING), 'failing', { db: 'failing', disk_space: 'ok' }],
-  ['any', 503, JSON.stringify(OLDER.spring), 'failing', { mail_queue: 'failing', ping: 'ok' }],
-  ['any', 503, JSON.stringify(OLDER.aspnet), 'failing', { sql: 'failing', queue: 'ok' }],
-  ['any', 503, '{"status":"OUT_OF_SERVICE"}', 'failing', {}],
-  ['any', 503, 'Unhealthy', 'failing', {}],
   ['any', 200, JSON.stringify(ASPNET), 'degraded', { sql: 'ok', queue: 'degraded' }],
   ['any', 200, JSON.stringify(HEALTH_JSON), 'degraded', { cassandra_response_time: 'degraded' }],
   ['any', 200, healthBody({ service: 'shop', state: 'degraded' }), 'degraded', {}],
-])('%s: %i %s', (format, status, body, state, probes) => {
-  test(`is ${state}`, async () => {
-    const health = await ask(format, status, body)
-    expect(health).toMatchObject({ reached: true, foreign: true, report: { service: 'bookings', state } })
-    const states = health.reached
-      ? Object.entries(health.report.probes).map(([name, probe]) => [name, probe.state])
-      : []
-    expect(Object.fromEntries(states)).toEqual(probes)
-  })
+])('%s: %i %s is %s', async (format, status, body, state, probes) => {
+  const health = await ask(format, status, body)
+  expect(health).toMatchObject({ reached: true, foreign: true, report: { service: 'bookings', state } })
+  const states = health.reached
+    ? Object.entries(health.report.probes).map(([name, probe]) => [name, probe.state])
+    : []
+  expect(Object.fromEntries(states)).toEqual(probes)
 })
 
 test.each<[HealthFormat | 'any', number, string, string]>([
   ['spring', 200, 'UP', 'not_health'],
-  ['spring', 200, '{"state":"ok"}', 'not_health'],
   ['aspnet', 200, '<html>', 'not_health'],
   ['health+json', 502, '<html>bad gateway', 'server_error'],
   ['any', 200, '<!doctype html><title>ok</title>', 'not_health'],
   ['any', 200, '{"message":"ok"}', 'not_health'],
   ['any', 200, 'not ok', 'not_health'],
-  ['any', 502, 'Bad gateway', 'server_error'],
-  ['status', 404, '', 'not_found'],
   ['status', 302, '', 'redirect'],
-  ['status', 401, '', 'unauthorised'],
 ])('%s: %i %s is no health, because %s', async (format, status, body, cause) => {
   expect(await ask(format, status, body)).toMatchObject({ reached: false, cause })
-})
-
-test('requests health+json by its own media type', async () => {
-  await ask('health+json', 200, '{"status":"pass"}')
-  expect(accepted).toContain('application/health+json')
 })
 
 test('another program’s version is no build of the platform: it makes no skew, and none is expected of it', async () => {

@@ -38,7 +38,7 @@ async function answer(states: readonly ProbeState[], accept: string) {
   }
 }
 
-test.each([0, 1, 2, 3, 4])(
+test.each([0, 1, 2, 3])(
   'over every combination of %d probes: one failing is 503, else one degraded is 200, skipped is never red',
   async (length) => {
     for (const states of tuples(length)) {
@@ -62,7 +62,6 @@ test.each([
   ['application/json, application/health+json', true],
   ['application/json, application/health+json;q=0.9', false],
   ['application/health+json;q=0', false],
-  ['application/*', false],
   ['*/*', false],
   ['', false],
 ])('gives the health+json format to a client that accepts %j: %s', async (accept, draft) => {
