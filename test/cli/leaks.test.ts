@@ -1,17 +1,17 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { documentedTree } from '../../scripts/command-tree.ts'
-import { runProgram } from '../../src/cli/program.ts'
+import { allNodes } from '../../src/cli/command.ts'
 import type { Variable } from '../../src/core/env/contract.ts'
 import { DIALECTS } from '../../src/core/env/dialects/dialect.ts'
 import { openNetwork } from '../../src/core/live/network.ts'
 import { validateAll } from '../../src/env.ts'
-import { testContext } from '../support/context.ts'
-import { emptyFolder } from '../support/folder.ts'
+import { folderWith } from '../support/folder.ts'
 import { VARIABLES } from '../support/learning.ts'
 import { loopbackLookup, startNameServer } from '../support/outside.ts'
+import { run } from '../support/run.ts'
 
 /** Values that are wrong in a different way each, and recognisable wherever they come out. */
 const SHAPES = [
@@ -67,204 +67,168 @@ const ENVIRONMENTS: Readonly<Record<string, readonly string[]>> = {
     .map((line) => (line.startsWith('MAILER_PROVIDER=') ? 'MAILER_PROVIDER=postmark' : line)),
 }
 
-const FORMATS = ['text', 'json', 'github', 'sarif', 'junit']
-const COMMANDS: readonly (readonly string[])[] = [
-  ...FORMATS.flatMap((format) => [
-    ['preflight', '--env-file', 'a.env', '--notices', '--format', format],
-    ['preflight', '--strict', '--format', format],
-    ['preflight', '--env-file', 'a.env', '--deep', '--timeout', '2s', '--format', format],
-    ['env', 'check', 'a.env', '--notices', '--format', format],
-  ]),
-  ...DIALECTS.map((dialect) => ['env', 'check', 'a.env', '--dialect', dialect]),
-  ...['text', 'json'].flatMap((format) => [
-    ['env', 'list', '--env-file', 'a.env', '--format', format],
-    ['env', 'diff', 'a.env', 'b.env', '--format', format],
-    ['env', 'dialects', 'a.env', '--format', format],
-    ['health', '--env-file', 'a.env', '--timeout', '100ms', '--format', format],
-  ]),
-  ...VARIABLES.slice(0, 3).map(({ name }) => ['env', 'explain', name]),
-  ['env', 'example'],
-  ['env', 'types'],
-  ['init'],
-  ['email', 'build'],
-  ['email', 'types'],
-  ['env', 'schema'],
-  ['env', 'schema', '--report'],
-  ...['text', 'json', 'junit', 'prom'].map((format) => [
-    ...['health', '--env-file', 'a.env', '--timeout', '100ms', '--deep', '--format', format],
-  ]),
-  ['health', 'explain'],
-  ...['text', 'json'].flatMap((format) =>
-    [
-      ['env', 'verify', '--url', 'web=http://127.0.0.1:1'],
-      ['dispatch'],
-      ['dispatch', '--dry-run', '--local'],
-      ['dispatch', '--drain', '--local'],
-      ['course', 'status'],
-      ['course', 'show', 'you@example.com'],
-      ['course', 'erase', 'you@example.com', '--yes'],
-      ['course', 'resolve', 'no-such-delivery', 'sent'],
-      ['db', 'status'],
-      ['db', 'migrate', '--plan'],
-      ['db', 'migrate'],
-      ['db', 'verify'],
-      ['db', 'audit'],
-      ['db', 'backup', 'store.backup'],
-      ['db', 'restore', 'no-such.backup', '--force'],
-      ['db', 'copy', '--to', 'sqlite:copy.sqlite'],
-      ['db', 'journal', 'left.jsonl'],
-      ['db', 'after-restore', '--without-journal'],
-      ['billing', 'smoke'],
-      ['analytics', 'summary'],
-      ['email', 'feedback'],
-      ['email', 'feedback', 'status'],
-      ['course', 'resume'],
-      ['course', 'set', 'you@example.com', '--language', 'de'],
-      ['mail', 'pause', '--reason', 'wrong prices'],
-      ['mail', 'queue'],
-      ['mail', 'resume'],
-      ['course', 'list'],
-      ['course', 'export'],
-      ['course', 'import', 'no-such.csv'],
-      ['course', 'enrol', 'you@example.com'],
-      ['course', 'cancel', 'you@example.com'],
-      ['course', 'resend-confirmation', 'you@example.com'],
-      ['email', 'suppressions', 'list'],
-      ['email', 'suppressions', 'add', 'you@example.com', '--reason', 'asked'],
-      ['email', 'suppressions', 'remove', 'you@example.com', '--reason', 'asked'],
-      ['email', 'suppressions', 'import', 'no-such.csv'],
-      ['email', 'suppressions', 'export'],
-      ['alert', 'list', '--all'],
-      ['status'],
-    ].map((args) => [...args, '--env-file', 'a.env', '--format', format]),
-  ),
-  ['witness', '--platform', 'http://127.0.0.1:1', '--port', '0', '--env-file', 'a.env'],
-  ['daemon', '--env-file', 'a.env', '--web-port', '0', '--api-port', '0', '--agent-port', '0'],
-  ['email', 'send-test', 'welcome', '--to', 'you@example.com', '--env-file', 'a.env'],
-  ...['text', 'json'].map((format) => ['email', 'list', '--format', format]),
-  ...['html', 'text', 'eml'].map((as) => ['email', 'render', 'welcome', '--format', as]),
-  ['email', 'preview', '--port', '0'],
-  ['alert', 'test', '--env-file', 'a.env'],
-  ['beat', 'backup', '--env-file', 'a.env'],
-  ['alert', 'ack', 'no-such', '--env-file', 'a.env'],
-  ['alert', 'resolve', 'no-such', '--reason', 'mended', '--env-file', 'a.env'],
-  ['alert', 'silence', '15m', '--reason', 'deploy', '--env-file', 'a.env'],
-  ['status', 'announce', 'Slow search', '--for', '2h', '--env-file', 'a.env'],
-  ['status', 'update', 'no-such', 'Mended', '--env-file', 'a.env'],
-  ['status', 'withdraw', 'no-such', '--env-file', 'a.env'],
-  ['status', 'export', 'page', '--env-file', 'a.env'],
-  ['email', 'lint'],
-  ['deploy', 'init', 'systemd'],
-  ['deploy', 'check', 'systemd'],
-  ['completion', 'bash'],
-  ['runbook', 'mail-refused'],
-  ['demo', '--exit'],
-]
+/** What a command line is given besides its env file and its format, where it needs something or acts in several ways. */
+const GIVEN: Readonly<Record<string, readonly string[]>> = {
+  preflight: ['--notices', '--deep --timeout 2s'],
+  'env check': ['a.env --notices', ...DIALECTS.map((dialect) => `a.env --dialect ${dialect}`)],
+  'env dialects': ['a.env'],
+  'env diff': ['a.env b.env'],
+  'env explain': VARIABLES.slice(0, 3).map(({ name }) => name),
+  'env schema': ['', '--report'],
+  'env verify': ['--url web=http://127.0.0.1:1'],
+  health: ['--timeout 100ms', '--timeout 100ms --deep'],
+  dispatch: ['', '--dry-run --local', '--drain --local'],
+  'course show': ['you@example.com'],
+  'course erase': ['you@example.com --yes'],
+  'course resolve': ['no-such-delivery sent'],
+  'course set': ['you@example.com --language de'],
+  'course import': ['no-such.csv'],
+  'course enrol': ['you@example.com'],
+  'course cancel': ['you@example.com'],
+  'course resend-confirmation': ['you@example.com'],
+  'db migrate': ['', '--plan'],
+  'db backup': ['store.backup'],
+  'db restore': ['no-such.backup --force'],
+  'db copy': ['--to sqlite:copy.sqlite'],
+  'db journal': ['left.jsonl'],
+  'db after-restore': ['--without-journal'],
+  'mail pause': ['--reason prices'],
+  'email suppressions add': ['you@example.com --reason asked'],
+  'email suppressions remove': ['you@example.com --reason asked'],
+  'email suppressions import': ['no-such.csv'],
+  'email send-test': ['welcome --to you@example.com'],
+  'email render': ['welcome'],
+  'email preview': ['--port 0'],
+  witness: ['--platform http://127.0.0.1:1 --port 0'],
+  daemon: ['--web-port 0 --api-port 0 --agent-port 0'],
+  beat: ['backup'],
+  'alert ack': ['no-such'],
+  'alert resolve': ['no-such --reason mended'],
+  'alert silence': ['15m --reason deploy'],
+  'status announce': ['Slow --for 2h'],
+  'status update': ['no-such Mended'],
+  'status withdraw': ['no-such'],
+  'status export': ['page'],
+  'deploy init': ['systemd'],
+  'deploy check': ['systemd'],
+  completion: ['bash'],
+  runbook: ['mail-refused'],
+  demo: ['--exit'],
+}
 
 /** These wait for a signal: they have had it. */
 const WAITING = new Set(['daemon', 'demo', 'email preview', 'witness'])
 
-test('no command of the tree is left out', async () => {
-  const paths = (commands: Awaited<ReturnType<typeof documentedTree>>['commands']): string[] =>
-    commands.flatMap((command) => [
-      ...(command.commands.length === 0 || command.options.length > 0 ? [command.path.join(' ')] : []),
-      ...paths(command.commands),
-    ])
-  const run = COMMANDS.map((args) => `${args.join(' ')} `)
-  const { commands } = await documentedTree()
-  expect(paths(commands).filter((path) => !run.some((args) => args.startsWith(`${path} `)))).toEqual([])
-})
+/**
+ * Every command of the tree that does something, in every format, with the values in an env file where it takes one; but
+ * `email lint`, which compiles all mails and reads no variable.
+ */
+const commands = allNodes(await documentedTree())
+  .filter(
+    ({ path, commands, options }) =>
+      path.length > 0 && path.join() !== 'email,lint' && (commands.length === 0 || options.length > 0),
+  )
+  .flatMap(({ path: words, options }) => {
+    const name = words.join(' ')
+    const has = (option: string) => options.find((one) => one.name === option)
+    const formats = has('--format')?.words ?? []
+    // A store that cannot be reached is one sentence in any format.
+    const shown = has('--data') && formats.length === 2 ? ['json'] : formats
+    return (GIVEN[name] ?? ['']).map((given) => ({
+      isWaiting: WAITING.has(name),
+      args: [...words, ...given.split(' ').filter(Boolean), ...(has('--env-file') ? ['-e', 'a.env'] : [])],
+      formats:
+        shown.length === 0 || given.includes('--dialect')
+          ? [[]]
+          : shown.map((format) => ['--format', format]),
+    }))
+  })
 
 const nameServer = await startNameServer({})
 const network = openNetwork({ lookup: loopbackLookup, nameServers: [nameServer.address] })
 afterAll(nameServer.close)
 
+const environment = (values: string) =>
+  Object.fromEntries(
+    (ENVIRONMENTS[values] ?? []).map((line) => [
+      line.slice(0, line.indexOf('=')),
+      line.slice(line.indexOf('=') + 1),
+    ]),
+  )
+
+// The other way differs in where mail goes and accounts come from, which no format shows differently: it is there for
+// the environment of the process.
 const cases = Object.keys(ENVIRONMENTS).flatMap((values) =>
-  COMMANDS.map((args) => ({ values, args, command: args.join(' ') })),
+  commands.flatMap(({ formats, args, isWaiting }) =>
+    (values.includes('other') ? formats.slice(0, 1) : formats).map((format) => {
+      const words = values.includes('other') ? args.filter((word) => !/^(?:-e|a\.env)$/.test(word)) : args
+      const all = args.includes('-e') ? [...words, ...format] : [...args, ...format]
+      return { values, isWaiting, args: all, command: all.join(' ') }
+    }),
+  ),
 )
 
 test.each(cases)(
   'values that are $values: no byte comes out of platformctl $command',
-  async ({ values, args }) => {
-    const lines = ENVIRONMENTS[values] ?? []
-    const cwd = await emptyFolder()
-    await writeFile(path.join(cwd, 'a.env'), lines.join('\n'))
-    await writeFile(path.join(cwd, 'b.env'), lines.join('\n').replaceAll(/canary/gi, 'othercanary'))
-    const env = Object.fromEntries(
-      lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
-    )
-    const { context, stdout, stderr } = testContext({
+  async ({ values, args, isWaiting }) => {
+    const text = (ENVIRONMENTS[values] ?? []).join('\n')
+    const cwd = await folderWith({ 'a.env': text, 'b.env': text.replaceAll(/canary/gi, 'othercanary') })
+    const { stdout, stderr } = await run(args, {
       cwd,
       // Where a daemon leaves its record: other tests look for daemons of this machine at the same time.
-      env: { ...(!args.includes('a.env') && env), XDG_STATE_HOME: path.join(cwd, 'state') },
+      env: { ...(!args.includes('a.env') && environment(values)), XDG_STATE_HOME: path.join(cwd, 'state') },
       network,
-      ...((WAITING.has(args[0] ?? '') || WAITING.has(args.slice(0, 2).join(' '))) && {
-        signal: AbortSignal.abort(),
-      }),
+      ...(isWaiting && { signal: AbortSignal.abort() }),
     })
-    await runProgram(args, context)
-    expect(stdout() + stderr()).not.toBe('')
+    expect(stdout + stderr).not.toBe('')
     // Every line of the log says its build, which is public.
-    expect(stdout().replace(/"build":"[^"]*"/g, '') + stderr()).not.toMatch(/canary/i)
+    expect(stdout.replace(/"build":"[^"]*"/g, '') + stderr).not.toMatch(/canary/i)
     for (const file of await readdir(cwd, { recursive: true, withFileTypes: true })) {
       if (!file.isFile() || /^[ab]\.env$/.test(file.name)) continue
-      expect(await readFile(path.join(file.parentPath, file.name), 'latin1'), file.name).not.toMatch(
-        /canary/i,
-      )
+      const written = await readFile(path.join(file.parentPath, file.name), 'latin1')
+      expect(written, file.name).not.toMatch(/canary/i)
     }
   },
 )
 
-test('valid values pass, and configure every group', () => {
-  for (const values of ['right', 'right, the other way']) {
-    const env = Object.fromEntries(
-      (ENVIRONMENTS[values] ?? []).map((line) => [
-        line.slice(0, line.indexOf('=')),
-        line.slice(line.indexOf('=') + 1),
-      ]),
-    )
-    const { ok, groups } = validateAll(env)
+test.each(['right', 'right, the other way'])(
+  'values that are %s pass, and configure every group',
+  (values) => {
+    const { ok, groups } = validateAll(environment(values))
     expect(ok).toBe(true)
     expect(groups.every(({ state }) => state === 'configured')).toBe(true)
-  }
-})
+  },
+)
 
 test('input that cannot be read is refused without quoting it', async () => {
-  const cwd = await emptyFolder()
-  const inputs: Record<string, Uint8Array | string> = {
+  const inputs = {
     'binary.env': 'MAILER_API_KEY=CANARY\0CANARY',
     'latin.env': new Uint8Array([...Buffer.from('MAILER_API_KEY=CANARY'), 0xff, 0xfe]),
     'huge.env': `MAILER_API_KEY=${'CANARY'.repeat(1_000_000)}`,
     'refused.env': 'MAILER API KEY=CANARY',
   }
-  for (const [name, text] of Object.entries(inputs)) {
-    await writeFile(path.join(cwd, name), text)
+  const cwd = await folderWith({ ...inputs, 'other.env': '' })
+  for (const name of Object.keys(inputs))
     for (const args of [
       ['preflight', '--env-file', name],
       ['env', 'check', name, '--dialect', 'docker'],
       ['env', 'diff', name, name],
       ['env', 'check', 'other.env', '--baseline', name],
     ]) {
-      await writeFile(path.join(cwd, 'other.env'), '')
-      const { context, stdout, stderr } = testContext({ cwd })
-      await runProgram(args, context)
-      expect(stdout() + stderr(), args.join(' ')).not.toMatch(/CANARY/)
+      const { stdout, stderr } = await run(args, { cwd })
+      expect(stdout + stderr, args.join(' ')).not.toMatch(/CANARY/)
     }
-  }
 })
 
 test('a fault inside a command is reported with its kind and place, never with its text', async () => {
-  const { context, stderr } = testContext({
-    stdout: {
-      write() {
-        throw new RangeError('CANARY\n    at CANARY (canary.ts:1:1)')
-      },
-    },
-  })
-  expect(await runProgram(['preflight'], context)).toBe(70)
-  expect(stderr()).toMatch(/internal fault/)
-  expect(stderr()).toMatch(/^RangeError\n\s+at /m)
-  expect(stderr()).not.toMatch(/canary/i)
+  const write = () => {
+    throw new RangeError('CANARY\n    at CANARY (canary.ts:1:1)')
+  }
+  const { code, stderr } = await run(['preflight'], { stdout: { write } })
+  expect(code).toBe(70)
+  expect(stderr).toMatch(/internal fault/)
+  expect(stderr).toMatch(/^RangeError\n\s+at /m)
+  expect(stderr).not.toMatch(/canary/i)
 })
 
 const KEY =
@@ -280,9 +244,7 @@ test.each([
   ['a value that goes on in the next line', 'EMAIL_LINK_SECRET=abc-\\\nCANARY-CANARY\n'],
   ['a secret on a line of its own', 'EMAIL_LINK_SECRET\nCANARY\n'],
 ])('no line of %s is taken for a name that may be shown', async (_, text) => {
-  const cwd = await emptyFolder()
-  await writeFile(path.join(cwd, 'a.env'), text)
-  await writeFile(path.join(cwd, 'b.env'), '')
+  const cwd = await folderWith({ 'a.env': text, 'b.env': '' })
   for (const args of [
     ['env', 'check', 'a.env', '--format', 'json'],
     ['env', 'check', 'a.env', '--dialect', 'systemd', '--notices'],
@@ -291,8 +253,7 @@ test.each([
     ['env', 'dialects', 'a.env', '--format', 'json'],
     ['env', 'diff', 'a.env', 'b.env'],
   ]) {
-    const { context, stdout, stderr } = testContext({ cwd })
-    await runProgram(args, context)
-    expect(stdout() + stderr(), args.join(' ')).not.toMatch(/CANARY/)
+    const { stdout, stderr } = await run(args, { cwd })
+    expect(stdout + stderr, args.join(' ')).not.toMatch(/CANARY/)
   }
 })
