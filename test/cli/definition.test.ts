@@ -152,15 +152,6 @@ describe('with a definition', () => {
     // The file of the other command is not its own.
     expect((await run(['env', 'types', '--out', 'mails.d.ts'])).exitCode).toBe(2)
   })
-
-  test('init overwrites nothing', async () => {
-    expect(await run(['init'])).toMatchObject({
-      exitCode: 2,
-      stderr:
-        'platformctl: platform.config.ts already exists and was not overwritten: edit it, or move it away.\n'.trim(),
-    })
-    expect(await readFile(path.join(folder, 'platform.config.ts'), 'utf8')).toBe(KILN)
-  })
 })
 
 describe('with variables that are required', () => {
@@ -197,14 +188,7 @@ describe('with variables that are required', () => {
 
   const check = async (env: string, ...options: string[]) => {
     await write('.env', env)
-    const { exitCode, stdout } = await run([
-      'preflight',
-      '--env-file',
-      '.env',
-      '--format',
-      'json',
-      ...options,
-    ])
+    const { exitCode, stdout } = await run(['preflight', '-e', '.env', '--format', 'json', ...options])
     const { findings, groups } = JSON.parse(stdout) as {
       findings: { id: string; severity: string; missing: string[]; present: string[] }[]
       groups: { name: string; state: string }[]
@@ -271,20 +255,12 @@ describe('with variables that are required', () => {
       const { exitCode, stdout } = await run(['preflight', '--env-file', '.env', '--format', format])
       expect(exitCode).toBe(1)
       expect(stdout).toContain('required-missing')
-      expect(stdout).toMatch(
-        /DATABASE_URL is required, and it is\s+not set\. Set DATABASE_URL\.|DATABASE_URL is required, and it is not set\./,
-      )
+      expect(stdout).toMatch(/DATABASE_URL is required, and it is\s+not set\./)
       expect(stdout).toContain('The group tickets is required while the group feature is on')
+      if (format === 'github')
+        expect(stdout).toMatch(/file=.env,line=1,col=1.*Missing: TICKETS_KEY, TICKETS_PEM\./)
     }
-    const github = await run(['preflight', '--env-file', '.env', '--format', 'github'])
-    expect(github.stdout).toMatch(/file=.env,line=1,col=1.*Missing: TICKETS_KEY, TICKETS_PEM\./)
-    const list = (await run(['env', 'list', '--format', 'json'])).stdout
-    const explained = (await run(['env', 'explain', 'DATABASE_URL'])).stdout
-    const group = (await run(['env', 'explain', 'tickets'])).stdout
-    const id = (await run(['env', 'explain', 'required-missing'])).stdout
-    const example = (await run(['env', 'example'])).stdout
-    const schema = (await run(['env', 'schema'])).stdout
-    expect(JSON.parse(list).groups).toContainEqual(
+    expect(JSON.parse((await run(['env', 'list', '--format', 'json'])).stdout).groups).toContainEqual(
       expect.objectContaining({
         name: 'database',
         variables: [
@@ -293,18 +269,18 @@ describe('with variables that are required', () => {
         ],
       }),
     )
-    expect(explained).toContain('required-missing: DATABASE_URL is required')
-    expect(group).toContain('required while the group feature is on')
-    expect(id).toContain('(error)')
-    expect(example).toMatch(/# Required\. Read by web\.\n# DATABASE_URL=postgres:\/\/app@db/)
-    expect(example).toContain('When absent: nothing is sold. Required while the group feature is on.')
-    expect(example).toContain('unless it says that it is required')
-    expect(schema).toContain('DATABASE_URL is required')
-    const types = path.join(folder, 'env.d.ts')
-    await run(['env', 'types', '--out', types])
-    const declared = await readFile(types, 'utf8')
-    expect(declared).toContain('readonly DATABASE_URL: Secret\n')
-    expect(declared).toMatch(/readonly app:\n {4}\| \{[^}]*\}\n/)
+    for (const [words, says] of [
+      ['explain DATABASE_URL', 'required-missing: DATABASE_URL is required'],
+      ['explain tickets', 'required while the group feature is on'],
+      ['explain required-missing', '(error)'],
+      ['example', '# Required. Read by web.\n# DATABASE_URL=postgres://app@db'],
+      ['example', 'When absent: nothing is sold. Required while the group feature is on.'],
+      ['example', 'unless it says that it is required'],
+      ['schema', 'DATABASE_URL is required'],
+      ['types', 'readonly DATABASE_URL: Secret\n'],
+      ['types', 'readonly app:\n    | {'],
+    ] as const)
+      expect((await run(['env', ...words.split(' ')])).stdout, words).toContain(says)
   })
 
   test.each(['mjs', 'cjs'])(
@@ -332,9 +308,10 @@ registerPlatform({ preset: 'base', services: { web: {} }, groups: { a: { unlocks
   )
 
   test('the daemon does not start without what its services require', async () => {
-    const web = await spawn(['daemon', '--service', 'web', '--data', path.join(folder, 'data')])
-    expect(web.exitCode).toBe(1)
-    expect(web.stderr).toMatch(/required-missing[\s\S]*DATABASE_URL is required/)
+    expect(await run(['daemon', '--service', 'web', '--data', path.join(folder, 'data')])).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringMatching(/required-missing[\s\S]*DATABASE_URL is required/),
+    })
   })
 })
 
@@ -343,6 +320,7 @@ test.each<[what: string, text: string, sentence: RegExp, by?: typeof run]>([
     'throws',
     `throw new Error('${CANARY}')`,
     /^platformctl: platform\.config\.ts: Line 1: It throws Error while it loads/,
+    run,
   ],
   [
     'never ends',
@@ -384,7 +362,6 @@ test.each<[what: string, text: string, sentence: RegExp, by?: typeof run]>([
     expect(stderr).toMatch(sentence)
     expect(stderr).not.toMatch(/\n\s+at /)
     if (text.includes('throw')) expect(stderr).not.toContain(CANARY)
-    expect((await by(['--help'])).exitCode).toBe(0)
   },
 )
 
@@ -419,7 +396,9 @@ test('the help of a command names what the definition has, asked for in either w
 test('help and version are there whatever state the definition is in', async () => {
   await write('platform.config.ts', 'throw 1')
   for (const args of [['preflight', '--help'], ['--version'], ['help', 'env'], []])
-    expect((await spawn(args)).exitCode).toBe(0)
+    expect((await run(args)).exitCode).toBe(0)
+  await write('platform.config.ts', 'process.exit(3)')
+  expect((await spawn(['--help'])).exitCode).toBe(0)
 })
 
 test('init writes a definition from an example, which loads and passes', async () => {
@@ -487,7 +466,7 @@ test('the demo runs the course of a definition, on the days of its cadence', asy
     'platform.config.json',
     JSON.stringify({ preset: 'base', courses: { firing: { lessons: '.', at: '09:00', on: ['mon'] } } }),
   )
-  const { exitCode, stderr } = await spawn(['demo', '--exit', '--day', '0.1'])
+  const { exitCode, stderr } = await run(['demo', '--exit', '--day', '0.1'])
   expect(exitCode).toBe(0)
   const [first, second] = [...stderr.matchAll(/lesson \d of 2, day (\d+) /g)].map(([, day]) => Number(day))
   expect(first).toBeLessThanOrEqual(8)
@@ -503,25 +482,17 @@ test.each([
   expect(await readdir(folder)).toEqual([])
 })
 
-test('the words of the definition are taken out of a command line wherever they are', () => {
-  expect(takeConfigWords(['--config', 'a', 'env', '--no-config', 'list'])).toEqual({
-    file: undefined,
-    ignored: true,
-    rest: ['env', 'list'],
-  })
-  expect(takeConfigWords(['--no-config', 'env', '--config=b'])).toEqual({
-    file: 'b',
-    ignored: false,
-    rest: ['env'],
-  })
-  expect(takeConfigWords(['beat', '--', '--config', 'a'])).toEqual({
-    file: undefined,
-    ignored: false,
-    rest: ['beat', '--', '--config', 'a'],
-  })
-  expect(takeConfigWords(['env', '--config'])).toEqual({
-    file: undefined,
-    ignored: false,
-    rest: ['env', '--config'],
-  })
+test.each([
+  [
+    ['--config', 'a', 'env', '--no-config', 'list'],
+    { file: undefined, ignored: true, rest: ['env', 'list'] },
+  ],
+  [['--no-config', 'env', '--config=b'], { file: 'b', ignored: false, rest: ['env'] }],
+  [
+    ['beat', '--', '--config', 'a'],
+    { file: undefined, ignored: false, rest: ['beat', '--', '--config', 'a'] },
+  ],
+  [['env', '--config'], { file: undefined, ignored: false, rest: ['env', '--config'] }],
+])('the words of the definition are taken out of %j, wherever they are', (words, taken) => {
+  expect(takeConfigWords(words)).toEqual(taken)
 })

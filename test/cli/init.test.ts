@@ -12,13 +12,14 @@ async function begin(options: readonly string[], prepare?: (folder: string) => P
   const before = await readdir(folder, { recursive: true })
   const { context, stdout, stderr } = testContext({ cwd: folder })
   const exitCode = await runProgram(['init', ...options], context)
-  const lesson = () => readFile(path.join(folder, 'courses/firing/1-welcome.md'), 'utf8')
+  const text = (name: string) => readFile(path.join(folder, name), 'utf8')
   return {
     exitCode,
     stdout: stdout(),
     stderr: stderr(),
     before,
-    lesson,
+    text,
+    lesson: () => text('courses/firing/1-welcome.md'),
     after: await readdir(folder, { recursive: true }),
   }
 }
@@ -62,10 +63,11 @@ test.each([
 })
 
 test.each(DEFINITION_FILES)('where there is a %s, init writes no second definition', async (name) => {
-  const { exitCode, stderr, before, after } = await begin(['--course', 'firing'], (folder) =>
+  const { exitCode, stderr, before, after, text } = await begin(['--course', 'firing'], (folder) =>
     writeFile(path.join(folder, name), '{}'),
   )
   expect({ exitCode, after }).toEqual({ exitCode: 2, after: before })
+  expect(await text(name)).toBe('{}')
   expect(stderr).toContain(`${name} already exists and was not overwritten`)
 })
 
