@@ -1,13 +1,12 @@
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { runProgram } from '../../src/cli/program.ts'
 import { systemClock } from '../../src/core/host.ts'
 import type { StoredIncident } from '../../src/core/incidents/incident.ts'
 import { openStore } from '../../src/core/store/open.ts'
-import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { change, channelOf, closeIncident, hostAt, tellDue } from '../support/incidents.ts'
 import { openLearning } from '../support/learning.ts'
+import { run as runWith } from '../support/run.ts'
 import { serveBodies } from '../support/servers.ts'
 
 const SECRET = 'a-secret-of-the-dispatch-for-tests-only'
@@ -35,19 +34,13 @@ async function folder() {
     await change(store.incidents, NOW, { opens }, CHANNELS)
   }
   await opens(OPEN)
-  const run = async (args: string[], env: Record<string, string> = {}, columns?: number) => {
-    const { context, stdout, stderr } = testContext({
+  const run = (args: string[], env: Record<string, string> = {}, columns?: number) =>
+    runWith(args, {
       env,
       clock: { ...systemClock, now: () => NOW },
       operator: () => ({ name: 'ada', place: 'box-1' }),
+      ...(columns !== undefined && { columns }),
     })
-    const write = context.stdout.write.bind(context.stdout)
-    const code = await runProgram(args, {
-      ...context,
-      stdout: { write, ...(columns !== undefined && { columns }) },
-    })
-    return { code, stdout: stdout(), stderr: stderr() }
-  }
   const alert = (args: string[], env?: Record<string, string>, columns?: number) =>
     run(['alert', ...args], env, columns)
   return { data, store, opens, alert, run }
@@ -76,6 +69,8 @@ abc  mail (web, agent), open
   cause   no answer in time
   due     opened by webhook
 `)
+  for (const line of (await alert(['list', '--data', data], env, 60)).stdout.split('\n'))
+    expect(line.length, line).toBeLessThanOrEqual(60)
   const later = { ...env, ALERT_ESCALATION_URL: 'https://b.example.com/', ALERT_ESCALATION_AFTER: '5m' }
   const escalation = (afterMs: number) => change(store.incidents, NOW, {}, [{ name: 'escalation', afterMs }])
   await escalation(300_000)
@@ -84,13 +79,11 @@ abc  mail (web, agent), open
   expect(escalates).toContain('later   opened by escalation, 2026-11-21 09:04 UTC, unless acknowledged')
   await escalation(60_000)
   expect((await alert(['list', '--data', data], later)).stdout).toContain('due     opened by escalation')
-  expect(await alert(['silence', '15m', '--reason', 'deploy of 4.3', '--data', data])).toMatchObject({
-    code: 0,
-    stdout: 'silent until 2026-11-21T09:15:00.000Z\n',
-  })
-  expect((await alert(['silence', '5m', '--reason', 'deploy of 4.3', '--data', data])).stdout).toBe(
-    'silent until 2026-11-21T09:15:00.000Z\n',
-  )
+  for (const duration of ['15m', '5m'])
+    expect(await alert(['silence', duration, '--reason', 'deploy of 4.3', '--data', data])).toMatchObject({
+      code: 0,
+      stdout: 'silent until 2026-11-21T09:15:00.000Z\n',
+    })
   const silent = await alert(['list', '--data', data, '--all'], env)
   expect(silent.stdout).toContain('silence   until 2026-11-21 09:15 UTC, by ada: deploy of 4.3')
   expect(silent.stdout).toContain('held    opened by webhook, by the silence')
@@ -101,12 +94,8 @@ abc  mail (web, agent), open
   expect((await alert(['list', '--data', data])).stdout).toBe(
     'alerts    none in this environment; ALERT_WEBHOOK_URL and ALERT_EMAIL_TO belong in the daemon’s --env-file\n\nno incidents\n',
   )
-  expect(
-    JSON.parse((await alert(['list', '--all', '--data', data, '--format', 'json'])).stdout),
-  ).toMatchObject({
-    version: 1,
-    incidents: [{ id: 'abc', closedAt: NOW }],
-  })
+  const { stdout } = await alert(['list', '--all', '--data', data, '--format', 'json'])
+  expect(JSON.parse(stdout)).toMatchObject({ version: 1, incidents: [{ id: 'abc', closedAt: NOW }] })
 })
 
 test('an alert that a pause or a silence holds is held in alert list and in mail queue; the one about the pause is not', async () => {
@@ -142,12 +131,6 @@ test('an alert that a pause or a silence holds is held in alert list and in mail
     [refuses],
   )
   expect(await queued()).toMatchObject({ due: 1, waiting: 1, held: 1 })
-})
-
-test.each([60, 80, 120])('list fits into %d columns', async (columns) => {
-  const { data, alert } = await folder()
-  const { stdout } = await alert(['list', '--data', data], {}, columns)
-  for (const line of stdout.split('\n')) expect(line.length, line).toBeLessThanOrEqual(columns)
 })
 
 test('ack records once who is looking at an incident', async () => {
@@ -216,20 +199,14 @@ test('test sends on every channel without a store, and says what did not arrive'
   })
 })
 
-test.each([
-  ['a probe', 'mail', 0],
-  ['a service', 'web', 0],
-  ['something that is for operators only', 'disk_nearly_full', 2],
-])('status update on %s reaches visitors, or exits with 2', async (_, cause, code) => {
+test('status update on a probe or a service reaches visitors, and on what is for operators only is refused', async () => {
   const { data, opens, run } = await folder()
-  if (cause !== OPEN.cause) await opens({ ...OPEN, id: 'other', cause })
-  const id = cause === OPEN.cause ? OPEN.id : 'other'
-  const said = await run(['status', 'update', id, 'Being replaced', '--data', data])
-  expect(said).toMatchObject(
-    code === 0
-      ? { code, stdout: `updated ${id}\n` }
-      : { code, stderr: expect.stringContaining('status announce') },
-  )
+  await opens({ ...OPEN, id: 'service', cause: 'web' })
+  await opens({ ...OPEN, id: 'disk', cause: 'disk_nearly_full' })
+  const update = (id: string) => run(['status', 'update', id, 'Being replaced', '--data', data])
+  for (const id of [OPEN.id, 'service'])
+    expect(await update(id)).toMatchObject({ code: 0, stdout: `updated ${id}\n` })
+  expect(await update('disk')).toMatchObject({ code: 2, stderr: expect.stringContaining('status announce') })
 })
 
 test('silence reaches the running service from a machine without its store, and follows no redirect with the secret', async () => {
@@ -269,7 +246,7 @@ test('silence reaches the running service from a machine without its store, and 
   expect((await silence(['20h', '--url', url])).stdout).toBe('silent until 2026-11-22T05:00:00.000Z\n')
   expect((await silence(['15m', '--url', url])).stdout).toBe('silent until 2026-11-22T05:00:00.000Z\n')
   // The endpoint takes a few digits of a unit: rather longer than asked for.
-  for (const seconds of [0.5, 59, 9999, 10_001, 59_940, 59_941, 60_001, 86_400]) {
+  for (const seconds of [0.5, 9999, 10_001, 59_941, 86_400]) {
     await silence(['0', '--url', url])
     const { stdout } = await silence([`${seconds * 1000}ms`, '--url', url])
     const ms = Date.parse(stdout.trim().replace('silent until ', '')) - NOW

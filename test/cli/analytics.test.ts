@@ -1,10 +1,9 @@
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { runProgram } from '../../src/cli/program.ts'
 import { systemClock } from '../../src/core/host.ts'
 import { openPlatform } from '../../src/daemon/index.ts'
-import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { run as runWith } from '../support/run.ts'
 import { postgresServer } from '../support/stores.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 0, 30)
@@ -34,14 +33,8 @@ async function stored() {
   return env
 }
 
-async function run(env: Record<string, string>, ...args: string[]) {
-  const { context, stdout, stderr } = testContext({ env, clock })
-  return {
-    code: await runProgram(['analytics', 'summary', ...args], context),
-    stdout: stdout(),
-    stderr: stderr(),
-  }
-}
+const run = (env: Record<string, string>, ...args: string[]) =>
+  runWith(['analytics', 'summary', ...args], { env, clock })
 
 test('a summary of a database without a store makes nothing there', async () => {
   const server = await postgresServer()
@@ -55,8 +48,9 @@ test('a summary of a database without a store makes nothing there', async () => 
   expect(rows).toEqual([])
 })
 
-test('the summary shows kinds and days with a bar each', async () => {
-  const { code, stdout, stderr } = await run(await stored(), '--days', '30')
+test('the summary shows kinds and days with a bar each, and as JSON every day of the range', async () => {
+  const env = await stored()
+  const { code, stdout, stderr } = await run(env, '--days', '30')
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(stdout.replace(/, \d+\.\d kB/, '')).toBe(`12 events from 2026-10-23 to 2026-11-21 (UTC)
 13 stored in all, in 1 batch
@@ -70,12 +64,7 @@ by day
   2026-11-20  3  ${'█'.repeat(24)}
   2026-11-21  6  ${'█'.repeat(48)}
 `)
-})
-
-test('as JSON it has every day of the range', async () => {
-  const { code, stdout } = await run(await stored(), '--days', '60', '--format', 'json')
-  expect(code).toBe(0)
-  const summary = JSON.parse(stdout)
+  const summary = JSON.parse((await run(env, '--days', '60', '--format', 'json')).stdout)
   expect(summary).toMatchObject({
     version: 1,
     from: '2026-09-23',
@@ -113,11 +102,11 @@ test('without stored events it says why, and creates no file', async () => {
 test('db status shows the events stored beside the store', async () => {
   const env = await stored()
   const status = async (...args: string[]) => {
-    const { context, stdout } = testContext({ env, clock })
-    expect(await runProgram(['db', 'status', ...args], context)).toBe(0)
-    return stdout()
+    const { code, stdout } = await runWith(['db', 'status', ...args], { env, clock })
+    expect(code).toBe(0)
+    return stdout
   }
-  expect(await runProgram(['db', 'migrate'], testContext({ env }).context)).toBe(0)
+  expect((await runWith(['db', 'migrate'], { env })).code).toBe(0)
   expect(await status()).toMatch(
     /^analytics +13 events in 1 batch, [\d.]+ kB \(visits in .*store-analytics\.sqlite\)$/m,
   )

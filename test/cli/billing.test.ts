@@ -1,9 +1,7 @@
-import path from 'node:path'
-import { expect, test } from 'vitest'
-import { runProgram } from '../../src/cli/program.ts'
-import { startDaemon } from '../support/cli.ts'
-import { testContext } from '../support/context.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { startLearningDaemon } from '../support/daemon.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { run } from '../support/run.ts'
 import { serveBodies } from '../support/servers.ts'
 
 const KEY = 'sk_test_4eC39HqLyjWDarjtT1zdp7dc'
@@ -59,30 +57,30 @@ async function paymentsApi(prices: Record<string, object> = PRICES, key = KEY, h
 }
 
 async function smoke(env: Record<string, string>, ...args: string[]) {
-  const { context, stdout, stderr } = testContext({ env })
-  const code = await runProgram(['billing', 'smoke', ...args], context)
-  const said = stdout() + stderr()
-  if (stdout() !== '' && !args.includes('--format')) {
-    const json = testContext({ env })
-    const again = await runProgram(['billing', 'smoke', ...args, '--format', 'json'], json.context)
-    expect([again, JSON.parse(json.stdout()).ok], 'the document says what the exit code says').toEqual([
-      code,
-      code === 0,
-    ])
+  const told = await run(['billing', 'smoke', ...args], { env })
+  if (told.stdout !== '' && !args.includes('--format')) {
+    const json = await run(['billing', 'smoke', ...args, '--format', 'json'], { env })
+    const ends = [json.code, JSON.parse(json.stdout).ok]
+    expect(ends, 'the document says what the exit code says').toEqual([told.code, told.code === 0])
   }
   for (const name of ['PAYMENTS_SECRET_KEY', 'PAYMENTS_WEBHOOK_SECRET'])
-    expect(said).not.toContain(env[name] ?? '?')
-  return { code, stdout: stdout(), stderr: stderr() }
+    expect(told.stdout + told.stderr).not.toContain(env[name] ?? '?')
+  return told
+}
+
+/** The address of the web service of a daemon with this environment. */
+async function daemon(env: Record<string, string>) {
+  const it = await startLearningDaemon({ env, dataFolder: await emptyFolder() })
+  onTestFinished(() => it.close())
+  return it.urls.web ?? ''
 }
 
 test('a sound configuration passes, against the API and a running daemon', async () => {
   const api = await paymentsApi()
   const env = { ...ENV, PAYMENTS_API_URL: api.url }
-  const cwd = await emptyFolder()
-  const daemon = await startDaemon(['--data', path.join(cwd, 'data')], { cwd, env })
-  const first = await smoke(env, '--url', daemon.urls.web)
-  const again = await smoke(env, '--url', daemon.urls.web, '--format', 'json')
-  await daemon.stop()
+  const url = await daemon(env)
+  const first = await smoke(env, '--url', url)
+  const again = await smoke(env, '--url', url, '--format', 'json')
   expect(first.stdout).toBe(`✔ keys                test mode
 ✔ price pro-monthly   active, €19.00 a month
 ✔ price pro-yearly    active, €190.00 a year
@@ -103,25 +101,18 @@ test('a sound configuration passes, against the API and a running daemon', async
 })
 
 test('billing smoke reports a daemon with another webhook secret, or without payments', async () => {
-  const api = await paymentsApi()
-  const cwd = await emptyFolder()
-  const env = { ...ENV, PAYMENTS_API_URL: api.url }
-  const other = await startDaemon(['--data', path.join(cwd, 'a')], {
-    cwd,
-    env: { ...env, PAYMENTS_WEBHOOK_SECRET: 'whsec_another-of-thirty-two-bytes' },
-  })
-  expect(await smoke(env, '--url', other.urls.web)).toMatchObject({
-    code: 1,
-    stdout: expect.stringContaining('another PAYMENTS_WEBHOOK_SECRET'),
-  })
-  await other.stop()
-  const without = await startDaemon(['--data', path.join(cwd, 'b'), '--host', '127.0.0.2'], { cwd })
-  expect(without.urls.web).toMatch(/^http:\/\/127\.0\.0\.2:/)
-  expect(await smoke(env, '--url', without.urls.web)).toMatchObject({
-    code: 1,
-    stdout: expect.stringContaining('payments are not configured'),
-  })
-  await without.stop()
+  const env = { ...ENV, PAYMENTS_API_URL: (await paymentsApi()).url }
+  for (const [there, says] of [
+    [
+      { ...env, PAYMENTS_WEBHOOK_SECRET: 'whsec_another-of-thirty-two-bytes' },
+      'another PAYMENTS_WEBHOOK_SECRET',
+    ],
+    [{}, 'payments are not configured'],
+  ] as const)
+    expect(await smoke(env, '--url', await daemon(there))).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining(says),
+    })
 })
 
 test('a live key is refused without --live, and nothing is asked', async () => {
@@ -138,13 +129,6 @@ test('a live key is refused without --live, and nothing is asked', async () => {
   expect(await smoke({ ...env, PAYMENTS_API_URL: live.url }, '--live', '--no-webhook')).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/^✔ keys +live mode/),
-  })
-})
-
-test('without payments it is wrong usage', async () => {
-  expect(await smoke({})).toMatchObject({
-    code: 2,
-    stderr: expect.stringMatching(/payments are not configured/),
   })
 })
 
@@ -181,6 +165,20 @@ test.each([
   })
 })
 
+test('without payments it is wrong usage, and keys of two modes do not go together', async () => {
+  expect(await smoke({})).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/payments are not configured/),
+  })
+  const live = { ...ENV, NEXT_PUBLIC_PAYMENTS_PUBLISHABLE_KEY: 'pk_live_x' }
+  expect(await smoke({ ...live, PAYMENTS_API_URL: (await paymentsApi()).url }, '--no-webhook')).toMatchObject(
+    {
+      code: 1,
+      stdout: expect.stringMatching(/✖ keys +the secret key is for test mode/),
+    },
+  )
+})
+
 test('a refused key and an unreachable API exit with code 3', async () => {
   const api = await paymentsApi(PRICES, 'sk_test_another')
   expect(await smoke({ ...ENV, PAYMENTS_API_URL: api.url }, '--no-webhook')).toMatchObject({
@@ -201,20 +199,12 @@ test.each([
   const api = await paymentsApi(PRICES, KEY, (path) => {
     if (path === at) interrupt.abort()
   })
-  const { context, stdout, stderr } = testContext({
-    env: { ...ENV, PAYMENTS_API_URL: api.url },
-    signal: interrupt.signal,
-  })
-  expect(await runProgram(['billing', 'smoke', '--url', 'http://127.0.0.1:1'], context)).toBe(1)
-  expect([stdout(), stderr()]).toEqual(['', 'platformctl: interrupted before everything was tried.\n'])
-  expect(api.asked.flatMap((one) => /^POST (\S+)/.exec(one)?.[1] ?? [])).toEqual(wanted)
-})
-
-test('keys of two modes do not go together', async () => {
-  const api = await paymentsApi()
-  const env = { ...ENV, NEXT_PUBLIC_PAYMENTS_PUBLISHABLE_KEY: 'pk_live_x', PAYMENTS_API_URL: api.url }
-  expect(await smoke(env, '--no-webhook')).toMatchObject({
+  const env = { ...ENV, PAYMENTS_API_URL: api.url }
+  const { signal } = interrupt
+  expect(await run(['billing', 'smoke', '--url', 'http://127.0.0.1:1'], { env, signal })).toEqual({
     code: 1,
-    stdout: expect.stringMatching(/✖ keys +the secret key is for test mode/),
+    stdout: '',
+    stderr: 'platformctl: interrupted before everything was tried.\n',
   })
+  expect(api.asked.flatMap((one) => /^POST (\S+)/.exec(one)?.[1] ?? [])).toEqual(wanted)
 })

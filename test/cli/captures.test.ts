@@ -5,7 +5,6 @@ import { loadPaint, shown } from '../../src/cli/context.ts'
 import { openStage } from '../../src/cli/demo/stage.ts'
 import { courseStatusText } from '../../src/cli/output/course-text.ts'
 import { healthText } from '../../src/cli/output/health.ts'
-import { runProgram } from '../../src/cli/program.ts'
 import type { RemoteHealth } from '../../src/core/health/prober.ts'
 import { verdictOf } from '../../src/core/health/verdict.ts'
 import { CAUSES, type CauseCode } from '../../src/core/network/causes.ts'
@@ -13,6 +12,7 @@ import { openStore } from '../../src/core/store/open.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { ASKS } from '../support/learning.ts'
+import { run } from '../support/run.ts'
 
 const phases = { total: 12.4, tcp: 0.4, firstByte: 8.1 }
 
@@ -78,10 +78,14 @@ function capture(
   return healthText(verdict, verdict.outcome === 'passed', paint, columns)
 }
 
+function expectToFit(text: string, columns: number): void {
+  for (const line of text.split('\n')) expect(line.length, line).toBeLessThanOrEqual(columns)
+}
+
 test.each([60, 80, 120])('health at %d columns', async (columns) => {
   const plain = capture(TROUBLE, columns, await loadPaint(false))
   await expect(plain).toMatchFileSnapshot(`captures/health-${columns}.txt`)
-  for (const line of plain.split('\n')) expect(line.length, line).toBeLessThanOrEqual(columns)
+  expectToFit(plain, columns)
   expect(stripVTControlCharacters(capture(TROUBLE, columns, await loadPaint(true)))).toBe(plain)
 })
 
@@ -95,14 +99,6 @@ test('a check that passes with a warning ends without a tick', async () => {
       .at(-1)
   expect(await last(answered('web', {}), other)).toMatch(/^◐ different builds run: web .*, api b2$/)
   expect(await last(answered('web', {}), api)).toBe('✔ all 2 services are ok')
-})
-
-test('states begin in one column, however long the names of the services are', async () => {
-  const services = [answered('web', {}), silent('bookings', 'connect_refused')]
-  const lines = capture(services, 120, await loadPaint(false)).split('\n')
-  expect(
-    lines.filter((line) => /^[●✖] (?:web|bookings)/.test(line)).map((line) => line.slice(0, 16)),
-  ).toEqual(['● web      ok   ', '✖ bookings unrea'])
 })
 
 test('health shows what was not checked in gray, and never as ok', async () => {
@@ -123,18 +119,11 @@ test('health shows what was not checked in gray, and never as ok', async () => {
 test.each([60, 80, 120])(
   'the help of the program and of each command fits into %d columns',
   async (columns) => {
-    const { context, stdout } = testContext()
-    const write = context.stdout.write.bind(context.stdout)
     const commands = ['', 'preflight', 'env', 'health', 'dispatch', 'course', 'db', 'email', 'daemon', 'demo']
-    for (const command of commands)
-      await runProgram([...command.split(' ').filter(Boolean), '--help'], {
-        ...context,
-        stdout: { write, columns },
-      })
-    const prose = stdout()
-      .split('\n')
-      .filter((line) => !/^ {2}platformctl /.test(line))
-    for (const line of prose) expect(line.length, line).toBeLessThanOrEqual(columns)
+    for (const command of commands) {
+      const { stdout } = await run([command, '--help'].filter(Boolean), { columns })
+      expectToFit(stdout.replaceAll(/^ {2}platformctl .*$/gm, ''), columns)
+    }
   },
 )
 
@@ -159,39 +148,33 @@ test.each([60, 80, 120])(
   },
 )
 
-/** The lines that a command writes on a terminal of this width; paths of this machine are shortened. */
-async function written(
-  args: readonly string[],
-  columns: number | undefined,
-  parts: Parameters<typeof testContext>[0] = {},
-) {
-  const { context, stdout } = testContext(parts)
-  const write = context.stdout.write.bind(context.stdout)
-  await runProgram(args, { ...context, stdout: { write, ...(columns !== undefined && { columns }) } })
-  return stdout()
-}
-
-function expectToFit(text: string, columns: number): void {
-  for (const line of text.split('\n')) expect(line.length, line).toBeLessThanOrEqual(columns)
-}
-
 test.each(['env explain MAILER_FROM', 'health explain', 'preflight'])(
   '%s on a terminal that does not know its width writes what it writes to a pipe',
   async (command) => {
     const [onTerminal, piped] = await Promise.all(
-      [0, undefined].map((columns) => written(command.split(' '), columns)),
+      [{ columns: 0 }, {}].map((parts) => run(command.split(' '), parts)),
     )
-    expect(onTerminal).toBe(piped)
+    expect(onTerminal).toEqual(piped)
   },
 )
 
 test.each([60, 80, 120])('env list and email list at %d columns', async (columns) => {
   for (const command of ['env list', 'email list']) {
-    const text = await written(command.split(' '), columns)
+    const { stdout: text } = await run(command.split(' '), { columns })
     await expect(text).toMatchFileSnapshot(`captures/${command.replace(' ', '-')}-${columns}.txt`)
     expectToFit(text, columns)
   }
 })
+
+/** What is shown of a delivery that waits for a decision. */
+const PROBLEM = {
+  id: 'sub-1',
+  address: 'ada@example.com',
+  state: 'confirmed',
+  sentDays: [1],
+  messageId: 'm1@example.com',
+  problem: { kind: 'parked', reason: '550 refused', since: 0 },
+}
 
 test.each([60, 80, 120])('course status at %d columns', async (columns) => {
   const now = Date.UTC(2026, 10, 21, 9)
@@ -210,7 +193,7 @@ test.each([60, 80, 120])('course status at %d columns', async (columns) => {
       parked: 1,
       unknown: 0,
     },
-    problems: [],
+    problems: [PROBLEM as never],
   })
   await expect(text).toMatchFileSnapshot(`captures/course-status-${columns}.txt`)
   expectToFit(text, columns)
@@ -229,7 +212,7 @@ test.each([60, 80, 120])('db status at %d columns', async (columns) => {
   })
   await store.close()
   // The newest schema and its size change with each migration, and are no matter of looks.
-  const text = (await written(['db', 'status', '--data', '.'], columns, { cwd }))
+  const text = (await run(['db', 'status', '--data', '.'], { cwd, columns })).stdout
     .replaceAll(cwd, '/var/lib/platformctl')
     .replace(/\d+(?= \(up to date\))/, '15')
     .replace(/[\d.]+(?= kB,)/, '192.5')

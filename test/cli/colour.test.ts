@@ -2,12 +2,11 @@ import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import { expect, test } from 'vitest'
 import { wantsColour } from '../../src/cli/main.ts'
-import { runProgram } from '../../src/cli/program.ts'
 import { openNetwork } from '../../src/core/live/network.ts'
 import { platformctl } from '../support/cli.ts'
-import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { loopbackLookup, nameServer } from '../support/outside.ts'
+import { run } from '../support/run.ts'
 
 const terminal = { write: () => true, isTTY: true }
 const pipe = { write: () => true }
@@ -33,11 +32,9 @@ const cwd = fileURLToPath(new URL('../fixtures/env-files/', import.meta.url))
 
 test('the built command writes colour only where it is wanted', async () => {
   const args = ['env', 'check', 'nextjs.env']
-  expect((await platformctl(args, { cwd })).stdout).not.toContain(ESCAPE)
-  expect((await platformctl(args, { cwd, env: { FORCE_COLOR: '1' } })).stdout).toContain(ESCAPE)
-  expect(
-    (await platformctl([...args, '--no-color'], { cwd, env: { FORCE_COLOR: '1' } })).stdout,
-  ).not.toContain(ESCAPE)
+  const wanted = async (...more: string[]) =>
+    (await platformctl([...args, ...more], { cwd, env: { FORCE_COLOR: '1' } })).stdout.includes(ESCAPE)
+  expect([await wanted(), await wanted('--no-color')]).toEqual([true, false])
 })
 
 test.each(['stdout', 'stderr'])(
@@ -51,11 +48,9 @@ test.each(['stdout', 'stderr'])(
   },
 )
 
-const FILES = ['nextjs.env', 'docker.env', 'rails.env', 'systemd.env']
-
 async function deep(file: string, columns: number, colour: boolean): Promise<string> {
   let written = ''
-  const { context } = testContext({
+  await run(['preflight', '--deep', '--timeout', '2s', '--env-file', file, '--notices'], {
     cwd,
     env: { API_URL: 'http://nowhere.invalid' },
     network: openNetwork({ lookup: loopbackLookup, nameServers: [await nameServer({})] }),
@@ -69,23 +64,22 @@ async function deep(file: string, columns: number, colour: boolean): Promise<str
     // Durations would differ from one run to the next.
     clock: { now: () => 0, monotonic: () => 0, sleep: async () => {} },
   })
-  await runProgram(['preflight', '--deep', '--timeout', '2s', '--env-file', file, '--notices'], context)
   return written
 }
 
-test.each(FILES)('colour adds nothing that the text of %s does not say', async (file) => {
-  const coloured = await deep(file, 90, true)
-  expect(coloured).toContain(ESCAPE)
-  expect(stripVTControlCharacters(coloured)).toBe(await deep(file, 90, false))
-})
-
-test.each(FILES.flatMap((file) => [60, 80, 100].map((columns) => ({ file, columns }))))(
-  '$file fits into $columns columns',
-  async ({ file, columns }) => {
-    for (const line of (await deep(file, columns, false)).split('\n')) {
-      // A name or a place that is longer than the line stays whole, so that it can be copied.
-      const words = line.trim().split(' ').length
-      if (words > 3) expect(line.length, line).toBeLessThanOrEqual(columns)
+test.each(['nextjs.env', 'docker.env', 'rails.env', 'systemd.env'])(
+  'colour adds nothing that the text of %s does not say, which fits into 60 and 100 columns',
+  async (file) => {
+    for (const columns of [60, 100]) {
+      const coloured = await deep(file, columns, true)
+      expect(coloured).toContain(ESCAPE)
+      const plain = stripVTControlCharacters(coloured)
+      for (const line of plain.split('\n')) {
+        // A name or a place that is longer than the line stays whole, so that it can be copied.
+        const words = line.trim().split(' ').length
+        if (words > 3) expect(line.length, line).toBeLessThanOrEqual(columns)
+      }
+      if (columns === 60) expect(plain).toBe(await deep(file, columns, false))
     }
   },
 )

@@ -1,22 +1,22 @@
 // biome-ignore-all lint/suspicious/noControlCharactersInRegex: they are what is looked for here
-import { mkdir, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import * as fc from 'fast-check'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { logOutput } from '../../src/cli/commands/daemon.ts'
 import { inertJson, loadPaint, type Output, shown, withGuardedOutput } from '../../src/cli/context.ts'
 import { COMMAND_NAMES, runProgram } from '../../src/cli/program.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { testContext } from '../support/context.ts'
-import { emptyFolder } from '../support/folder.ts'
+import { emptyFolder, folderWith } from '../support/folder.ts'
+import { serve } from '../support/servers.ts'
 
 /** Title of the window, colours, the C1 form of an escape, a bell, a backspace, an overwritten line, reversed text. */
 const HOSTILE =
   '\u001b]0;EVIL\u0007\u001b[31mEVIL\u001b[2J\u009b2JEVIL\b\rEVIL\u202eEVIL\u2028\u001b[0;1mEVIL'
 /** As a line of its own it would be a command to GitHub, or to Azure. */
 const COMMAND = 'EVIL\n::add-mask::EVIL\r##[command]EVIL\n  ::stop-commands::EVIL'
+
+const EVIL = `${HOSTILE}${COMMAND}`
 
 /** Both streams as one terminal with colours. */
 function terminal(parts: Parameters<typeof testContext>[0] = {}) {
@@ -55,47 +55,36 @@ function dangers(text: string): string[] {
   ].map((one) => JSON.stringify(one))
 }
 
-test.each([
-  ['hostile', HOSTILE],
-  ['like workflow commands', COMMAND],
-])(
-  'words of the command line that are %s reach no terminal as they are',
-  async (_, evil) => {
-    const cwd = await emptyFolder()
-    for (const name of COMMAND_NAMES)
-      for (const words of [
-        [name, evil],
-        [name, `--${evil}`],
-        [name, '--env-file', evil],
-        [name, 'status', evil],
-        [name, 'show', evil, '--data', '.'],
-        [name, 'backup', evil],
-        [name, 'restore', evil],
-        [name, 'check', evil],
-        [name, 'explain', evil],
-        [name, 'render', evil],
-        ['help', evil],
-        [evil],
-      ]) {
-        const { context, text } = terminal({ cwd, signal: AbortSignal.abort() })
-        if (/^(?:daemon|demo)$/.test(name) && !words.some((word) => word.includes('EVIL'))) continue
-        await runProgram(words, context)
-        expect(dangers(text()), JSON.stringify(words)).toEqual([])
-      }
-  },
-  60_000,
-)
+test('no word of the command line reaches a terminal as it is, nor as a workflow command', async () => {
+  const cwd = await emptyFolder()
+  for (const name of COMMAND_NAMES)
+    for (const words of [
+      [name, EVIL],
+      [name, `--${EVIL}`],
+      [name, '--env-file', EVIL],
+      [name, 'status', EVIL],
+      [name, 'show', EVIL, '--data', '.'],
+      [name, 'backup', EVIL],
+      [name, 'restore', EVIL],
+      [name, 'check', EVIL],
+      [name, 'explain', EVIL],
+      [name, 'render', EVIL],
+      ['help', EVIL],
+      [EVIL],
+    ]) {
+      const { context, text } = terminal({ cwd, signal: AbortSignal.abort() })
+      await runProgram(words, context)
+      expect(dangers(text()), JSON.stringify(words)).toEqual([])
+    }
+}, 60_000)
 
 test.each(['text', 'json', 'github', 'sarif', 'junit'])(
   'a hostile env file under a hostile name, as %s',
   async (format) => {
-    const cwd = await emptyFolder()
     const name = 'a\u001b[31mEVIL\n::error::EVIL\u202e.env'
-    await mkdir(cwd, { recursive: true })
-    await writeFile(
-      path.join(cwd, name),
-      `LOG_LEVEL=${HOSTILE}\n${HOSTILE}=x\nSHAREDSTORE_REST_URL=https://${HOSTILE}\nwhat\u001b[2J is this\n`,
-    )
+    const cwd = await folderWith({
+      [name]: `LOG_LEVEL=${HOSTILE}\n${HOSTILE}=x\nSHAREDSTORE_REST_URL=https://${HOSTILE}\nwhat\u001b[2J is this\n`,
+    })
     for (const command of [
       ['preflight', '--env-file', name],
       ['env', 'check', name],
@@ -110,39 +99,32 @@ test.each(['text', 'json', 'github', 'sarif', 'junit'])(
 )
 
 test('the answer of a hostile server, in every format of health and by dispatch', async () => {
-  const evil = `${HOSTILE}${COMMAND}`
-  const server = createServer((_, response) => {
-    response.setHeader('Content-Type', 'application/json')
+  const url = await serve((_, response) =>
     response.end(
       JSON.stringify({
         service: 'web',
         state: 'failing',
-        build: evil,
-        startedAt: evil,
-        time: evil,
+        build: EVIL,
+        startedAt: EVIL,
+        time: EVIL,
         latencyMs: 1,
-        code: evil,
-        message: evil,
-        probes: { [evil]: { state: 'failing', checked: true, reason: evil } },
-        results: [{ subscription: evil, day: 1, sent: false, reason: evil }],
+        code: EVIL,
+        message: EVIL,
+        probes: { [EVIL]: { state: 'failing', checked: true, reason: EVIL } },
+        results: [{ subscription: EVIL, day: 1, sent: false, reason: EVIL }],
         processed: 1,
         sent: 0,
         failed: 1,
         unknown: 0,
         remaining: 0,
         limit: 100,
-        reason: evil,
+        reason: EVIL,
       }),
-    )
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    ),
+  )
   const commands = [
     ...['text', 'json', 'junit', 'prom'].map((format) => [
       'health',
-      '--service',
-      'web',
       '--url',
       `web=${url}`,
       '--format',

@@ -5,22 +5,14 @@ import Database from 'better-sqlite3'
 import { execa } from 'execa'
 import { expect, onTestFinished, test } from 'vitest'
 import { currentOperator } from '../../src/cli/main.ts'
-import { runProgram } from '../../src/cli/program.ts'
 import { openAnalyticsStore } from '../../src/core/store/open.ts'
-import { testContext } from '../support/context.ts'
-import { emptyFolder } from '../support/folder.ts'
+import { folderWith } from '../support/folder.ts'
+import { run } from '../support/run.ts'
 
 /** Runs `platformctl db …` in a folder of its own. */
-async function operator() {
-  const cwd = await emptyFolder()
-  return {
-    cwd,
-    async db(...args: string[]) {
-      const { context, stdout, stderr } = testContext({ cwd })
-      const code = await runProgram(['db', ...args], context)
-      return { code, stdout: stdout(), stderr: stderr() }
-    },
-  }
+async function operator(files: Readonly<Record<string, string>> = {}) {
+  const cwd = await folderWith(files)
+  return { cwd, db: (...args: string[]) => run(['db', ...args], { cwd }) }
 }
 
 test('migrate makes the store, status describes it, verify passes and is remembered', async () => {
@@ -222,41 +214,55 @@ test('a store that this user may not look at is not called missing', async () =>
   expect(stderr).toMatch(/platform\.sqlite cannot be opened \(ELOOP\): [^\n]*run this as the daemon’s user/)
 })
 
-test('a foreign file as store, a missing backup and the ending of another format are wrong input, exit 2, and any other ending is SQLite', async () => {
-  const { db, cwd } = await operator()
-  await writeFile(path.join(cwd, 'platform.sqlite'), 'this is a text file and no database')
-  expect(await db('status', '--data', '.')).toMatchObject({
-    code: 2,
-    stderr: expect.stringMatching(/is not an SQLite file/),
-  })
-  expect(await db('restore', 'missing.zst')).toMatchObject({
-    code: 2,
-    stderr: 'platformctl: cannot read missing.zst: there is no such file; check the path.\n',
-  })
+test.each([
+  ['status --data .', 2, /is not an SQLite file/],
+  [
+    'restore missing.zst',
+    2,
+    /^platformctl: cannot read missing.zst: there is no such file; check the path\.\n$/,
+  ],
+  ['backup b.tar', 2, /a backup is no \.tar file: end its name in \.sqlite\.zst, /],
+  ['backup -', 2, /: a backup is read back, so it cannot go to standard output: name a file\.\n$/],
+  ['restore pipe --data other', 2, /: cannot read pipe: it is a pipe or a device; name a file\.\n$/],
+  ['backup file/copy.sqlite', 1, /\/file is a file, not a folder: name another place\.\n$/],
+  ['backup none/copy.sqlite', 1, /none does not exist: make the folder/],
+  ['restore folder --data other', 2, /: cannot read folder: it is a folder; name the file in it\.\n$/],
+  ['restore loop --data other', 2, /: a file has a name that the system cannot follow: correct it\.\n$/],
+  [`backup ${'x'.repeat(300)}`, 2, /: a file has a name that the system cannot follow: correct it\.\n$/],
+  ['audit --limit 0', 2, /--limit/],
+])(
+  'db %s is exit %d, one sentence that names what is wrong, and nothing is made',
+  async (words, code, said) => {
+    const { db, cwd } = await operator({
+      'platform.sqlite': 'a text file and no database',
+      file: '',
+      'folder/a': '',
+    })
+    await execa('mkfifo', [path.join(cwd, 'pipe')])
+    await symlink('loop', path.join(cwd, 'loop'))
+    await db('migrate')
+    const before = await readdir(cwd)
+    expect(await db(...words.split(' '))).toMatchObject({
+      code,
+      stdout: '',
+      stderr: expect.stringMatching(said),
+    })
+    expect(await readdir(cwd)).toEqual(before)
+  },
+)
+
+test('a backup whose name has the ending of no other format is SQLite', async () => {
+  const { db } = await operator()
   await db('migrate')
-  expect(await db('backup', 'b.tar')).toMatchObject({
-    code: 2,
-    stderr: expect.stringMatching(/a backup is no \.tar file: end its name in \.sqlite\.zst, /),
-  })
-  expect(await db('backup', '-')).toMatchObject({
-    code: 2,
-    stderr: 'platformctl: a backup is read back, so it cannot go to standard output: name a file.\n',
-  })
-  for (const name of ['b.sqlite3', 'b.db', 'b.bak', 'b'])
+  for (const name of ['b.sqlite3', 'b.db', 'b.bak', 'b', 'b.sqlite'])
     expect((await db('backup', name)).stdout).toMatch(/\nchecked, read back and compared\n$/)
   expect((await db('restore', 'b.bak', '--force')).code).toBe(0)
-  expect((await db('backup', 'b.sqlite')).stdout).toMatch(/\nchecked, read back and compared\n$/)
 })
 
 test('a malformed STORE_URL is refused by every command that acts on a store, and no other store is opened', async () => {
   const { db, cwd } = await operator()
   await db('migrate')
-  for (const value of [
-    'mysql://user:canary@db.example.com/x',
-    'postgress://user:canary@db/x',
-    'sqlite:',
-    '/data/x',
-  ])
+  for (const value of ['postgress://user:canary@db/x', 'sqlite:', '/data/x'])
     for (const args of [
       ['db', 'status'],
       ['db', 'migrate'],
@@ -265,125 +271,49 @@ test('a malformed STORE_URL is refused by every command that acts on a store, an
       ['analytics', 'summary'],
     ]) {
       const env = { STORE_URL: value, ANALYTICS_DATASTORE_TABLE: 'events' }
-      const { context, stderr, stdout } = testContext({ cwd, env })
-      expect(await runProgram(args, context)).toBe(2)
-      expect(stderr()).toMatch(
+      const { code, stderr, stdout } = await run(args, { cwd, env })
+      expect(code).toBe(2)
+      expect(stderr).toMatch(
         /^platformctl: STORE_URL is not the address of a store, .*sqlite:PATH or postgres:\/\/USER.*\n$/,
       )
-      expect(stderr() + stdout()).not.toContain('canary')
+      expect(stderr + stdout).not.toContain('canary')
     }
 })
 
-test('an unreachable server in STORE_URL is exit code 3', async () => {
-  for (const args of [
-    ['db', 'status'],
-    ['course', 'status'],
-    ['analytics', 'summary'],
-    // A supervisor that leaves a daemon of wrong usage alone starts this one again.
-    ['daemon', '--web-port', '0', '--api-port', '0', '--agent-port', '0', '--data', await emptyFolder()],
-  ]) {
-    const { context, stderr } = testContext({
-      env: { STORE_URL: 'postgres://user:canary@127.0.0.1:1/none', ANALYTICS_DATASTORE_TABLE: 'visits' },
-    })
-    expect(await runProgram(args, context)).toBe(3)
-    expect(stderr()).toMatch(/^platformctl: The PostgreSQL of STORE_URL refused the connection/)
-    expect(stderr()).not.toContain('canary')
-  }
-})
-
-test('a copy to an unreachable server names --to, which the operator gave', async () => {
-  const { db } = await operator()
-  await db('migrate')
-  const { code, stderr } = await db('copy', '--to', 'postgres://user:canary@127.0.0.1:1/none')
+test.each([
+  ['STORE_URL', ['db', 'status']],
+  ['STORE_URL', ['course', 'status']],
+  ['STORE_URL', ['analytics', 'summary']],
+  // A supervisor that leaves a daemon of wrong usage alone starts this one again.
+  ['STORE_URL', ['daemon', '--web-port', '0', '--api-port', '0', '--agent-port', '0', '--data', 'data']],
+  ['STORE_URL', ['db', 'copy', '--to', 'sqlite:new.sqlite']],
+  ['STORE_URL', ['db', 'copy', '--to', 'sqlite:old.sqlite', '--verify']],
+  ['--to', ['db', 'copy', '--to', 'postgres://user:canary@127.0.0.1:1/none']],
+])('an unreachable server is exit code 3, and named as %s by %j', async (name, args) => {
+  const { cwd, db } = await operator({ 'old.sqlite': '' })
+  const STORE_URL = 'postgres://user:canary@127.0.0.1:1/none'
+  if (name === '--to') await db('migrate')
+  const env = { ANALYTICS_DATASTORE_TABLE: 'visits', ...(name === 'STORE_URL' && { STORE_URL }) }
+  const { code, stderr } = await run(args, { cwd, env })
   expect(code).toBe(3)
-  expect(stderr).toMatch(/^platformctl: The PostgreSQL of --to refused the connection/)
-  expect(stderr).not.toMatch(/STORE_URL|canary/)
-})
-
-test('a copy from an unreachable server names STORE_URL, also when the copy is compared', async () => {
-  const cwd = await emptyFolder()
-  await writeFile(path.join(cwd, 'old.sqlite'), '')
-  for (const args of [
-    ['--to', 'sqlite:new.sqlite'],
-    ['--to', 'sqlite:old.sqlite', '--verify'],
-  ]) {
-    const { context, stderr } = testContext({
-      cwd,
-      env: { STORE_URL: 'postgres://user:canary@127.0.0.1:1/none' },
-    })
-    expect([args, await runProgram(['db', 'copy', ...args], context)]).toEqual([args, 3])
-    expect(stderr()).toMatch(/^platformctl: The PostgreSQL of STORE_URL refused the connection/)
-  }
-})
-
-test.skipIf(process.platform === 'win32')(
-  'a restore does not wait for a pipe that nobody writes to',
-  async () => {
-    const { cwd, db } = await operator()
-    await execa('mkfifo', [path.join(cwd, 'pipe')])
-    expect(await db('restore', 'pipe', '--data', 'other')).toMatchObject({
-      code: 2,
-      stderr: 'platformctl: cannot read pipe: it is a pipe or a device; name a file.\n',
-    })
-  },
-)
-
-test('a backup below a file, and the restore of a folder, say which name is wrong', async () => {
-  const { cwd, db } = await operator()
-  await db('migrate')
-  await writeFile(path.join(cwd, 'file'), '')
-  expect(await db('backup', 'file/copy.sqlite')).toMatchObject({
-    code: 1,
-    stderr: `platformctl: ${path.join(cwd, 'file')} is a file, not a folder: name another place.\n`,
-  })
-  expect(await db('backup', 'none/copy.sqlite')).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/none does not exist: make the folder/),
-  })
-  expect(await db('restore', '.platformctl', '--data', 'other')).toMatchObject({
-    code: 2,
-    stderr: 'platformctl: cannot read .platformctl: it is a folder; name the file in it.\n',
-  })
-  expect(await readdir(cwd)).toEqual(expect.not.arrayContaining(['none', 'other']))
-})
-
-test.skipIf(process.platform === 'win32')(
-  'a name that the system cannot follow is wrong usage, and no internal fault',
-  async () => {
-    const { cwd, db } = await operator()
-    await db('migrate')
-    await symlink('loop', path.join(cwd, 'loop'))
-    for (const name of ['loop', 'x'.repeat(300)])
-      for (const args of [
-        ['restore', name, '--data', 'other'],
-        ...(name === 'loop' ? [] : [['backup', name]]),
-      ])
-        expect(await db(...args)).toMatchObject({
-          code: 2,
-          stderr: expect.stringMatching(
-            /^platformctl: a file has a name that the system cannot follow: correct it\.\n$/,
-          ),
-        })
-  },
-)
-
-test('erase writes the document that --format json asks for', async () => {
-  const { db, cwd } = await operator()
-  await db('migrate')
-  const { context, stdout } = testContext({ cwd })
-  const code = await runProgram(['course', 'erase', 'ada@example.com', '--yes', '--format', 'json'], context)
-  expect({ code, document: JSON.parse(stdout()) }).toEqual({
-    code: 0,
-    document: { version: 1, erased: false, related: 0, bytesGone: true, suppressed: true },
-  })
+  expect(stderr).toMatch(new RegExp(`^platformctl: The PostgreSQL of ${name} refused the connection`))
+  expect(stderr).not.toContain('canary')
 })
 
 test('audit shows who did what, when and from where, and no erased address', async () => {
   const { cwd, db } = await operator()
   await db('migrate')
   expect(await db('audit')).toMatchObject({ code: 0, stdout: 'no operator has changed anything yet\n' })
-  const { context } = testContext({ cwd, operator: () => ({ name: 'ops', place: 'box-1' }) })
-  expect(await runProgram(['course', 'erase', 'ada@example.com', '--yes'], context)).toBe(0)
+  const erase = (address: string, ...more: string[]) =>
+    run(['course', 'erase', address, '--yes', ...more], {
+      cwd,
+      operator: () => ({ name: 'ops', place: 'box-1' }),
+    })
+  const erased = await erase('ada@example.com', '--format', 'json')
+  expect({ ...erased, stdout: JSON.parse(erased.stdout) }).toMatchObject({
+    code: 0,
+    stdout: { version: 1, erased: false, related: 0, bytesGone: true, suppressed: true },
+  })
   expect((await db('audit')).stdout).toMatch(
     /^when +who +from +action +what +details\n\d{4}-\S+Z +ops +box-1 +erase +[\w-]{20,}\n$/,
   )
@@ -391,8 +321,7 @@ test('audit shows who did what, when and from where, and no erased address', asy
   expect(JSON.parse(stdout)).toMatchObject({ version: 1, entries: [{ action: 'erase', who: 'ops' }] })
   // Not the name alone: the subject is a hash, which may have those three letters.
   expect(stdout).not.toMatch(/ada(?:@|%40)/)
-  expect(await db('audit', '--limit', '0')).toMatchObject({ code: 2 })
-  expect(await runProgram(['course', 'erase', 'bob@example.com', '--yes'], context)).toBe(0)
+  await erase('bob@example.com')
   const one = await db('audit', '--limit', '1', '--format', 'json')
   expect(JSON.parse(one.stdout).entries).toHaveLength(1)
 })
