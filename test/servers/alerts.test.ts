@@ -13,7 +13,7 @@ import { openMaintenance, openStore } from '../../src/core/store/open.ts'
 import type { RunningDaemon } from '../../src/daemon/start.ts'
 import { startLearningDaemon } from '../support/daemon.ts'
 import { emptyFolder } from '../support/folder.ts'
-import { begin } from '../support/learning.ts'
+import { joins } from '../support/joins.ts'
 import { authority } from '../support/outside.ts'
 import { hasProgram } from '../support/programs.ts'
 import { rudeSmtp } from '../support/rude-smtp.ts'
@@ -63,11 +63,11 @@ function handClock() {
 type Scrape = ReadonlyMap<string, number>
 
 async function daemon({
-  env = {},
+  env,
   services = ['web', 'api', 'agent'],
   clock: given,
 }: {
-  env?: Record<string, string>
+  env?: Record<string, string> | undefined
   services?: readonly ('web' | 'api' | 'agent')[]
   clock?: Clock
 } = {}) {
@@ -101,11 +101,11 @@ async function daemon({
       hand.pass(61_000)
       await expect.poll(looked, { timeout: 30_000 }).not.toBe(before)
     },
-    post: (route: string, body: unknown, secret?: string) =>
+    post: (route: string, body: unknown, secret?: string, headers: Record<string, string> = {}) =>
       fetch(`${base}${route}`, {
         method: 'POST',
         headers: {
-          'content-type': 'application/json',
+          ...{ 'content-type': 'application/json', ...headers },
           ...(secret && { authorization: `Bearer ${secret}` }),
         },
         body: JSON.stringify(body),
@@ -128,18 +128,7 @@ async function daemon({
     /** Subscriptions that were confirmed at the start, straight into the store. */
     async subscribers(count: number, from = 0) {
       const store = await openStore({ kind: 'sqlite', file: it.file })
-      for (let n = from; n < from + count; n += 1) {
-        const tokenHash = `hash-${n}`
-        await store.course.requestConfirmation({
-          course: 'quantum',
-          identity: `p${n}@example.com`,
-          address: `p${n}@example.com`,
-          id: `s${n}`,
-          tokenHash,
-          now: START,
-        })
-        await store.course.confirm({ begin, tokenHash, now: START })
-      }
+      for (let n = from; n < from + count; n += 1) await joins(store, `p${n}`, START)
       await store.close()
     },
   }
@@ -235,14 +224,144 @@ async function mailServer(options: ConstructorParameters<typeof SMTPServer>[0]) 
   server.on('error', () => {})
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => new Promise<void>((resolve) => server.close(resolve)))
-  return {
-    MAILER_API_KEY: 'key-of-the-mailer',
-    MAILER_FROM: 'course@example.com',
-    MAILER_SMTP_URL: `smtp://127.0.0.1:${(server.server.address() as AddressInfo).port}`,
-  }
+  return mailBy(`smtp://127.0.0.1:${(server.server.address() as AddressInfo).port}`)
 }
 
 const refused = (code: number, text: string) => Object.assign(new Error(text), { responseCode: code })
+
+const SMTP_NOBODY = 'smtp://127.0.0.1:1'
+const mailBy = (url: string) => ({
+  MAILER_API_KEY: 'key-of-the-mailer',
+  MAILER_FROM: 'course@example.com',
+  MAILER_SMTP_URL: url,
+})
+
+interface Trouble {
+  readonly env?: () => Record<string, string> | Promise<Record<string, string>>
+  readonly prepare?: (it: Daemon) => Promise<unknown>
+  readonly fault: (it: Daemon) => Promise<unknown>
+  readonly fires: readonly string[]
+  /** None of these fires before the fault. */
+  readonly isNew?: boolean
+}
+
+/** Six calls with a signature that is wrong. */
+const forgedCalls =
+  (route: string, headers: (it: Daemon) => Record<string, string>) => async (it: Daemon) => {
+    for (let n = 0; n < 6; n += 1) expect((await it.post(route, {}, undefined, headers(it))).status).toBe(400)
+  }
+
+const TROUBLES: Readonly<Record<string, Trouble>> = {
+  'a service that fails': {
+    env: () => ({ API_URL: 'http://127.0.0.1:1' }),
+    fault: (it) => it.round(),
+    fires: ['PlatformServiceFailing'],
+  },
+  'a shared store that does not answer': {
+    env: () => ({ SHAREDSTORE_REST_URL: 'http://127.0.0.1:1', SHAREDSTORE_REST_TOKEN: 'token-of-the-store' }),
+    async fault(it) {
+      await it.post('/api/email/subscribe', { email: 'ada@example.com' })
+      await it.round()
+    },
+    fires: ['PlatformLimiterFallback', 'PlatformProbeDegraded'],
+  },
+  'a damaged page': {
+    prepare: (it) => it.subscribers(400),
+    async fault(it) {
+      damage(it.file)
+      await it.round()
+      await it.round()
+    },
+    fires: ['PlatformStoreDown'],
+  },
+  'a store that another program keeps locked: down, slow and with errors': {
+    async fault(it) {
+      const other = new Database(it.file)
+      onTestFinished(() => void other.close())
+      other.exec('BEGIN IMMEDIATE')
+      for (let n = 0; n < 8; n += 1) await it.post('/api/email/subscribe', { email: `p${n}@example.com` })
+      await it.round()
+    },
+    fires: ['PlatformStoreDown', 'PlatformErrors', 'PlatformSlow', 'PlatformServiceFailing'],
+  },
+  'an event loop that is held up': {
+    async fault() {
+      for (let n = 0; n < 4; n += 1) {
+        const until = performance.now() + 900
+        while (performance.now() < until);
+        await new Promise((resolve) => setTimeout(resolve, 10))
+      }
+    },
+    fires: ['PlatformEventLoopBlocked'],
+  },
+  'nine hours in which the provider is not reached': {
+    env: () => mailBy(SMTP_NOBODY),
+    prepare: (it) => it.subscribers(3),
+    async fault(it) {
+      for (let hour = 0; hour < 9; hour += 1) {
+        await it.dispatch()
+        it.pass(HOUR_MS)
+      }
+      await it.round()
+    },
+    fires: ['PlatformLessonsLate', 'PlatformDispatchFailing'],
+    isNew: true,
+  },
+  'a backlog that grows': {
+    prepare: (it) => it.subscribers(600),
+    fault: (it) => it.subscribers(300, 600),
+    fires: ['PlatformBacklogGrowing'],
+    isNew: true,
+  },
+  'messages that are refused for now': {
+    env: () => mailServer({ onRcptTo: (_, __, done) => done(refused(450, '4.2.0 mailbox busy')) }),
+    prepare: (it) => it.subscribers(20),
+    fault: (it) => it.dispatch(),
+    fires: ['PlatformDeliveriesFailing'],
+  },
+  'webhooks with a wrong signature': {
+    env: () => ({
+      MAILER_FEEDBACK_PROVIDER: 'standard',
+      MAILER_FEEDBACK_SECRET: `whsec_${Buffer.alloc(32, 7).toString('base64')}`,
+    }),
+    fault: forgedCalls('/api/email/feedback/standard', ({ now }) => ({
+      ...{ 'webhook-id': 'm1', 'webhook-signature': 'v1,c2ln' },
+      'webhook-timestamp': String(Math.floor(now() / 1000)),
+    })),
+    fires: ['PlatformFeedbackRefused'],
+    isNew: true,
+  },
+  'payments with a wrong signature': {
+    env: () => ({
+      PAYMENTS_SECRET_KEY: 'sk_test_4eC39HqLyjWDarjtT1zdp7dc',
+      PAYMENTS_WEBHOOK_SECRET: 'whsec_of-thirty-two-bytes-at-least',
+      PAYMENTS_PRICE_PRO_MONTHLY: 'price_1PaymentsProMonthly',
+    }),
+    fault: forgedCalls('/api/payments/webhook', () => ({ 'Stripe-Signature': 't=1,v1=00' })),
+    fires: ['PlatformCallsRefused'],
+    isNew: true,
+  },
+  'deliveries of which nobody knows whether they arrived': {
+    async env() {
+      const { port } = await rudeSmtp((word, socket) => {
+        if (word !== 'END') return undefined
+        socket.destroy()
+        return null
+      })
+      return mailBy(`smtp://127.0.0.1:${port}`)
+    },
+    prepare: (it) => it.subscribers(2),
+    fault: (it) => it.dispatch(),
+    fires: ['PlatformDeliveriesParked'],
+  },
+  'wrong secrets': {
+    async fault(it) {
+      for (let n = 0; n < 8; n += 1) expect((await it.dispatch('not-the-secret')).status).toBe(401)
+    },
+    fires: ['PlatformSecretRefused'],
+    isNew: true,
+  },
+}
 
 describe.runIf(here)('with promtool', () => {
   test('a sound platform with a backup raises no alert; without one it raises only that', async () => {
@@ -273,30 +392,21 @@ describe.runIf(here)('with promtool', () => {
     )
   })
 
-  test('a service that fails', async () => {
-    const it = await daemon({ env: { API_URL: 'http://127.0.0.1:1' } })
-    const { fired } = await alerts(it, () => it.round())
-    expect(fired).toContain('PlatformServiceFailing')
-  })
-
-  test('a shared store that does not answer', async () => {
-    const it = await daemon({
-      env: { SHAREDSTORE_REST_URL: 'http://127.0.0.1:1', SHAREDSTORE_REST_TOKEN: 'token-of-the-store' },
-    })
-    const { fired } = await alerts(it, async () => {
-      await it.post('/api/email/subscribe', { email: 'ada@example.com' })
-      await it.round()
-    })
-    expect(fired).toEqual(expect.arrayContaining(['PlatformLimiterFallback', 'PlatformProbeDegraded']))
+  test.each(Object.entries(TROUBLES))('%s', async (_, { env, prepare, fault, fires, isNew = false }) => {
+    const it = await daemon({ env: await env?.() })
+    await prepare?.(it)
+    const { quiet, fired } = await alerts(it, () => fault(it))
+    if (isNew) for (const alert of fires) expect(quiet).not.toContain(alert)
+    expect(fired).toEqual(expect.arrayContaining([...fires]))
   })
 
   test('a daemon that no longer looks, and one that cannot record', async () => {
     const stuck = await daemon()
-    const { fired } = await alerts(stuck, async () => {
-      // Its timers never wake again: time passes for everybody else.
-    })
-    expect(fired).not.toContain('PlatformHealthNotLooked')
     const before = await stuck.scrape()
+    expect(await firing([{ instance: 'a', before, after: before, now: stuck.now() }])).not.toContain(
+      'PlatformHealthNotLooked',
+    )
+    // Its timers never wake again: time passes for everybody else.
     expect(await firing([{ instance: 'a', before, after: before, now: stuck.now() + 20 * 60_000 }])).toEqual(
       expect.arrayContaining(['PlatformHealthNotLooked', 'PlatformHistoryNotRecorded']),
     )
@@ -309,148 +419,6 @@ describe.runIf(here)('with promtool', () => {
       for (let minute = 0; minute < 14; minute += 1) await locked.round()
     })
     expect(unrecorded).toContain('PlatformHistoryNotRecorded')
-  }, 120_000)
-
-  test('a damaged page', async () => {
-    const it = await daemon()
-    await it.subscribers(400)
-    const { fired } = await alerts(it, async () => {
-      damage(it.file)
-      await it.round()
-      await it.round()
-    })
-    expect(fired).toContain('PlatformStoreDown')
-  })
-
-  test('a store that another program keeps locked: down, slow and with errors', async () => {
-    const it = await daemon()
-    const other = new Database(it.file)
-    onTestFinished(() => void other.close())
-    const { fired } = await alerts(it, async () => {
-      other.exec('BEGIN IMMEDIATE')
-      for (let n = 0; n < 8; n += 1) await it.post('/api/email/subscribe', { email: `p${n}@example.com` })
-      await it.round()
-    })
-    expect(fired).toEqual(
-      expect.arrayContaining([
-        'PlatformStoreDown',
-        'PlatformErrors',
-        'PlatformSlow',
-        'PlatformServiceFailing',
-      ]),
-    )
-  }, 120_000)
-
-  test('an event loop that is held up', async () => {
-    const it = await daemon()
-    const { fired } = await alerts(it, async () => {
-      for (let n = 0; n < 4; n += 1) {
-        const until = performance.now() + 900
-        while (performance.now() < until);
-        await new Promise((resolve) => setTimeout(resolve, 10))
-      }
-    })
-    expect(fired).toContain('PlatformEventLoopBlocked')
-  }, 120_000)
-
-  test('nine hours in which the provider is not reached', async () => {
-    const it = await daemon({
-      env: {
-        MAILER_API_KEY: 'key-of-the-mailer',
-        MAILER_FROM: 'course@example.com',
-        MAILER_SMTP_URL: 'smtp://127.0.0.1:1',
-      },
-    })
-    await it.subscribers(3)
-    const { fired, quiet } = await alerts(it, async () => {
-      for (let hour = 0; hour < 9; hour += 1) {
-        await it.dispatch()
-        it.pass(HOUR_MS)
-      }
-      await it.round()
-    })
-    expect(quiet).not.toContain('PlatformLessonsLate')
-    expect(fired).toEqual(expect.arrayContaining(['PlatformLessonsLate', 'PlatformDispatchFailing']))
-  }, 120_000)
-
-  test('a backlog that grows', async () => {
-    const it = await daemon()
-    await it.subscribers(600)
-    const { fired, quiet } = await alerts(it, () => it.subscribers(300, 600))
-    expect(quiet).not.toContain('PlatformBacklogGrowing')
-    expect(fired).toContain('PlatformBacklogGrowing')
-  }, 120_000)
-
-  test('messages that are refused for now', async () => {
-    const it = await daemon({
-      env: await mailServer({ onRcptTo: (_, __, done) => done(refused(450, '4.2.0 mailbox busy')) }),
-    })
-    await it.subscribers(20)
-    const { fired } = await alerts(it, () => it.dispatch())
-    expect(fired).toContain('PlatformDeliveriesFailing')
-  }, 120_000)
-
-  test('webhooks with a wrong signature', async () => {
-    const it = await daemon({
-      env: {
-        MAILER_FEEDBACK_PROVIDER: 'standard',
-        MAILER_FEEDBACK_SECRET: `whsec_${Buffer.alloc(32, 7).toString('base64')}`,
-      },
-    })
-    const { fired, quiet } = await alerts(it, async () => {
-      const forged = {
-        method: 'POST',
-        headers: {
-          ...{ 'content-type': 'application/json', 'webhook-id': 'm1', 'webhook-signature': 'v1,c2ln' },
-          'webhook-timestamp': String(Math.floor(it.now() / 1000)),
-        },
-        body: '{}',
-      }
-      for (let n = 0; n < 6; n += 1)
-        expect((await fetch(`${it.running.urls.web}/api/email/feedback/standard`, forged)).status).toBe(400)
-    })
-    expect(quiet).not.toContain('PlatformFeedbackRefused')
-    expect(fired).toContain('PlatformFeedbackRefused')
-  })
-
-  test('payments with a wrong signature', async () => {
-    const it = await daemon({
-      env: {
-        PAYMENTS_SECRET_KEY: 'sk_test_4eC39HqLyjWDarjtT1zdp7dc',
-        PAYMENTS_WEBHOOK_SECRET: 'whsec_of-thirty-two-bytes-at-least',
-        PAYMENTS_PRICE_PRO_MONTHLY: 'price_1PaymentsProMonthly',
-      },
-    })
-    const { fired, quiet } = await alerts(it, async () => {
-      const forged = {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json', 'Stripe-Signature': 't=1,v1=00' },
-      }
-      for (let n = 0; n < 6; n += 1)
-        expect(
-          (await fetch(`${it.running.urls.web}/api/payments/webhook`, { ...forged, body: '{}' })).status,
-        ).toBe(400)
-    })
-    expect(quiet).not.toContain('PlatformCallsRefused')
-    expect(fired).toContain('PlatformCallsRefused')
-  })
-
-  test('deliveries of which nobody knows whether they arrived', async () => {
-    const server = await rudeSmtp((word, socket) => {
-      if (word !== 'END') return undefined
-      socket.destroy()
-      return null
-    })
-    const it = await daemon({
-      env: {
-        MAILER_API_KEY: 'key-of-the-mailer',
-        MAILER_FROM: 'course@example.com',
-        MAILER_SMTP_URL: `smtp://127.0.0.1:${server.port}`,
-      },
-    })
-    await it.subscribers(2)
-    const { fired } = await alerts(it, () => it.dispatch())
-    expect(fired).toContain('PlatformDeliveriesParked')
   }, 120_000)
 
   test('two builds of services that run apart', async () => {
@@ -500,15 +468,6 @@ describe.runIf(here)('with promtool', () => {
     expect(await firing([{ instance: 'a', before: after, after, now: Date.now() }])).toEqual(
       expect.arrayContaining(['PlatformCertificateExpiring', 'PlatformCertificateRefused']),
     )
-  })
-
-  test('wrong secrets', async () => {
-    const it = await daemon()
-    const { fired, quiet } = await alerts(it, async () => {
-      for (let n = 0; n < 8; n += 1) expect((await it.dispatch('not-the-secret')).status).toBe(401)
-    })
-    expect(quiet).not.toContain('PlatformSecretRefused')
-    expect(fired).toContain('PlatformSecretRefused')
   })
 })
 

@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openStore } from '../../src/core/store/open.ts'
 import { bin, type Daemon, platformctl, startDaemon } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
-import { begin } from '../support/learning.ts'
+import { joins } from '../support/joins.ts'
 import { hasProgram } from '../support/programs.ts'
 import { addressOf, postgresServer } from '../support/stores.ts'
 import { apiSink } from '../torture/sinks.ts'
@@ -141,18 +141,7 @@ test('a database lost while a message is in flight only delays its record', asyn
   const address = await addressOf('postgres')
   if (address?.kind !== 'postgres') throw new TypeError('this is its address')
   const store = await openStore(address)
-  const then = Date.now() - 65 * 60 * 1000
-  const ada = {
-    begin,
-    course: 'quantum',
-    identity: 'ada@example.com',
-    address: 'ada@example.com',
-    id: 'ada',
-    tokenHash: 'hash',
-    now: then,
-  }
-  await store.course.requestConfirmation(ada)
-  await store.course.confirm(ada)
+  await joins(store, 'ada', Date.now() - 65 * 60 * 1000)
   await store.close()
   const url = address.url.reveal()
   const database = new URL(url).pathname.slice(1)

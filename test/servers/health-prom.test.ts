@@ -2,19 +2,10 @@ import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
 import { testContext } from '../support/context.ts'
+import { hasProgram } from '../support/programs.ts'
 import { healthBody, serve } from '../support/servers.ts'
 
-const here = (() => {
-  try {
-    execFileSync('promtool', ['--version'], { stdio: 'ignore' })
-    return true
-  } catch {
-    process.stderr.write('skipped: promtool is not installed (apt-get install prometheus)\n')
-    return false
-  }
-})()
-
-test.runIf(here)(
+test.runIf(hasProgram(['promtool', '--version'], 'prometheus'))(
   'promtool has nothing against what platformctl health writes for a textfile collector',
   async () => {
     const web = await serve((_, response) =>

@@ -17,7 +17,8 @@ import { openStore } from '../../src/core/store/open.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { testContext } from '../support/context.ts'
 import { freePort } from '../support/free-port.ts'
-import { begin, compiledMails, TEMPLATES } from '../support/learning.ts'
+import { joins } from '../support/joins.ts'
+import { compiledMails, TEMPLATES } from '../support/learning.ts'
 
 const run = promisify(execFile)
 const POSTFIX = '/usr/sbin/postfix'
@@ -91,8 +92,37 @@ describe.runIf(why === undefined)('through Debian’s Postfix', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  test('all fourteen mails arrive, and another MIME parser reads in them what was sent', async () => {
+  const lesson = {
+    lessonUrl: 'https://www.example.com/lessons/1',
+    unsubscribeUrl: 'https://www.example.com/u?s=1&t=2',
+  }
+  const mailBy = (bounceAddress: string) => ({
+    MAILER_API_KEY: 'key-of-the-mailer',
+    MAILER_FROM: 'course@example.com',
+    MAILER_SMTP_URL: `smtp://127.0.0.1:${port}`,
+    MAILER_BOUNCE_ADDRESS: bounceAddress,
+  })
+  /** Sends a lesson, whose bounce comes to an address of ours. */
+  async function sendLesson(to: string, bounceAddress: string, addressKey: string): Promise<void> {
     const mailer = openMailer({
+      compiled: compiledMails,
+      mail: readSettings(learning, mailBy(bounceAddress)).mail,
+      bounceAddresses: async () => createBounceAddresses(bounceAddress, addressKey),
+    })
+    await settled(() => mailer.verify())
+    const outcome = await mailer.send({
+      template: 'course-day-1',
+      slots: lesson,
+      to: { name: undefined, address: to },
+      about: 'course.id-ada.1.1',
+      date: DATE,
+      unsubscribeUrl: lesson.unsubscribeUrl,
+    })
+    expect(outcome).toMatchObject({ kind: 'sent' })
+    await mailer.close()
+  }
+  const ownMailer = () =>
+    openMailer({
       compiled: compiledMails,
       mail: {
         key: secret('key'),
@@ -101,6 +131,9 @@ describe.runIf(why === undefined)('through Debian’s Postfix', () => {
         replyTo: { name: undefined, address: 'help@example.com' },
       },
     })
+
+  test('all fourteen mails arrive, and another MIME parser reads in them what was sent', async () => {
+    const mailer = ownMailer()
     await settled(() => mailer.verify())
     const mails = await compiledMails()
     const sent = new Map<string, { subject: string; html: string; text: string; course: boolean }>()
@@ -156,15 +189,7 @@ describe.runIf(why === undefined)('through Debian’s Postfix', () => {
   })
 
   test('a recipient that Postfix does not relay to is our misconfiguration, not the recipient’s fault', async () => {
-    const mailer = openMailer({
-      compiled: compiledMails,
-      mail: {
-        key: secret('key'),
-        route: { kind: 'smtp', url: secret(`smtp://127.0.0.1:${port}`) },
-        from: FROM,
-        replyTo: undefined,
-      },
-    })
+    const mailer = ownMailer()
     await settled(() => mailer.verify())
     const outcome = await mailer.send({
       template: 'welcome',
@@ -187,48 +212,18 @@ describe.runIf(why === undefined)('through Debian’s Postfix', () => {
     const store = await openStore({ kind: 'sqlite', file: `${folder}/platform.sqlite` })
     onTestFinished(() => store.close())
     const address = 'ada@bounced.example'
-    await store.course.requestConfirmation({
-      course: 'quantum',
-      identity: address,
-      address,
-      id: 'id-ada',
-      tokenHash: 't',
-      now: 1,
-    })
-    await store.course.confirm({ begin, tokenHash: 't', now: 2 })
+    await joins(store, 'id-ada', 1, address)
     const addressKey = await store.getOrCreate('address_key', () => 'the key of addresses of a test')
-    const env = {
-      MAILER_API_KEY: 'key-of-the-mailer',
-      MAILER_FROM: 'course@example.com',
-      MAILER_SMTP_URL: `smtp://127.0.0.1:${port}`,
-      MAILER_BOUNCE_ADDRESS: 'bounce@example.com',
-    }
-    const mailer = openMailer({
-      compiled: compiledMails,
-      mail: readSettings(learning, env).mail,
-      bounceAddresses: async () => createBounceAddresses('bounce@example.com', addressKey),
-    })
-    await settled(() => mailer.verify())
     const inbox = `${folder}/mail/inbox/new`
     const before = new Set(existsSync(inbox) ? await readdir(inbox) : [])
-    const link = 'https://www.example.com/u?s=1&t=2'
-    const outcome = await mailer.send({
-      template: 'course-day-1',
-      slots: { lessonUrl: 'https://www.example.com/lessons/1', unsubscribeUrl: link },
-      to: { name: undefined, address },
-      about: 'course.id-ada.1.1',
-      date: DATE,
-      unsubscribeUrl: link,
-    })
-    expect(outcome).toMatchObject({ kind: 'sent' })
-    await mailer.close()
+    await sendLesson(address, 'bounce@example.com', addressKey)
     let bounce = ''
     await settled(async () => {
       const [arrived] = (await readdir(inbox)).filter((name) => !before.has(name))
       if (arrived === undefined) throw new Error('no bounce arrived')
       bounce = `${inbox}/${arrived}`
     })
-    const { context, stdout } = testContext({ env, cwd: folder })
+    const { context, stdout } = testContext({ env: mailBy('bounce@example.com'), cwd: folder })
     expect(await runProgram(['email', 'feedback', bounce, '--data', '.'], context)).toBe(0)
     expect(stdout()).toBe('hard bounce: the address does not exist (5.1.1); 1 recorded\n')
     expect(await store.feedback.find(address)).toMatchObject({
@@ -255,28 +250,7 @@ describe.runIf(why === undefined)('through Debian’s Postfix', () => {
       for (const name of ['', ...(await readdir(data))])
         await chown(path.join(data, name), Number(id), Number(id))
       const address = 'grace@bounced.example'
-      const mailer = openMailer({
-        compiled: compiledMails,
-        mail: readSettings(learning, {
-          MAILER_API_KEY: 'key-of-the-mailer',
-          MAILER_FROM: 'course@example.com',
-          MAILER_SMTP_URL: `smtp://127.0.0.1:${port}`,
-          MAILER_BOUNCE_ADDRESS: 'bounce@bounces.example',
-        }).mail,
-        bounceAddresses: async () => createBounceAddresses('bounce@bounces.example', addressKey),
-      })
-      await settled(() => mailer.verify())
-      const link = 'https://www.example.com/u?s=1&t=2'
-      const outcome = await mailer.send({
-        template: 'course-day-1',
-        slots: { lessonUrl: 'https://www.example.com/lessons/1', unsubscribeUrl: link },
-        to: { name: undefined, address },
-        about: 'course.id-grace.1.1',
-        date: DATE,
-        unsubscribeUrl: link,
-      })
-      expect(outcome).toMatchObject({ kind: 'sent' })
-      await mailer.close()
+      await sendLesson(address, 'bounce@bounces.example', addressKey)
       const after = await openStore({ kind: 'sqlite', file })
       onTestFinished(() => after.close())
       await settled(async () => {

@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -7,16 +7,9 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { startDaemon } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { freePort } from '../support/free-port.ts'
+import { hasProgram } from '../support/programs.ts'
 
-const here = ['prometheus', 'promtool'].every((name) => {
-  try {
-    execFileSync(name, ['--version'], { stdio: 'ignore' })
-    return true
-  } catch {
-    process.stderr.write(`skipped: ${name} is not installed (apt-get install prometheus)\n`)
-    return false
-  }
-})
+const here = ['prometheus', 'promtool'].every((name) => hasProgram([name, '--version'], 'prometheus'))
 
 const file = (name: string) => fileURLToPath(new URL(`../../${name}`, import.meta.url))
 const promtool = (args: readonly string[], input = '') =>

@@ -2,10 +2,11 @@ import { expect, onTestFinished, test } from 'vitest'
 import { interval, type Policy, takeOne } from '../../src/core/access/limit/limiter.ts'
 import { sharedCounter } from '../../src/core/access/limit/open.ts'
 import { secret } from '../../src/core/secret.ts'
-import { hasRedis, redis } from '../support/redis.ts'
+import { hasProgram } from '../support/programs.ts'
+import { redis } from '../support/redis.ts'
 import { type Command, REST_TOKEN, restStore } from '../support/rest-store.ts'
 
-const here = hasRedis()
+const here = hasProgram(['redis-server', '--version'], 'redis-server')
 
 async function open(count: number, spy: (command: Command) => Command = (command) => command) {
   const command = await redis()

@@ -1,19 +1,12 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { startDaemon } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { hasProgram } from '../support/programs.ts'
 
-const here = ['systemd-notify --version', 'python3 --version'].every((command) => {
-  const [name = '', ...args] = command.split(' ')
-  try {
-    execFileSync(name, args, { stdio: 'ignore' })
-    return true
-  } catch {
-    process.stderr.write(`skipped: ${name} is not installed (apt-get install systemd python3)\n`)
-    return false
-  }
-})
+const here =
+  hasProgram(['systemd-notify', '--version'], 'systemd') && hasProgram(['python3', '--version'], 'python3')
 
 /** Python, because Node has no datagram sockets of this kind. */
 const LISTENER = `

@@ -17,31 +17,10 @@ import type * as Stores from '../../src/core/store/open.ts'
 import type * as Alerts from '../../src/daemon/alerts.ts'
 
 /** The code under simulation: ours, or a copy of it with a mutation. */
-export interface Core {
-  readonly createCatalog: typeof Catalog.createCatalog
-  readonly createHours: typeof Hours.createHours
-  readonly createWakes: typeof Wakes.createWakes
-  readonly openCourse: typeof Open.openCourse
-  readonly openMailer: typeof Mailer.openMailer
-  readonly createPacer: typeof Pacing.createPacer
-  readonly conditionsReport: typeof Conditions.conditionsReport
-  readonly lateBefore: typeof Conditions.lateBefore
-  readonly followRound: typeof Causes.followRound
-  readonly startAlerts: typeof Alerts.startAlerts
-  readonly openStore: typeof Stores.openStore
-  readonly openMaintenance: typeof Stores.openMaintenance
-  readonly restoreStore: typeof Stores.restoreStore
-  readonly suppressionChange: typeof Feedback.suppressionChange
-  readonly applyFeedback: typeof Feedback.applyFeedback
-  readonly suppressionHash: typeof Links.suppressionHash
-  readonly hashToken: typeof Links.hashToken
-  readonly secret: typeof Secret.secret
-  readonly PlatformError: typeof Errors.PlatformError
-  readonly zones: typeof LocalTime.zones
-}
+export type Core = Awaited<ReturnType<typeof loadCore>>
 
 /** `root` is the folder that holds `src` and `templates`. */
-export async function loadCore(root: string): Promise<Core> {
+export async function loadCore(root: string) {
   const load = async <T>(file: string): Promise<T> =>
     (await import(pathToFileURL(path.join(root, 'src/core', file)).href)) as T
   const { createCatalog } = await load<typeof Catalog>('course/catalog.ts')

@@ -1,20 +1,9 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { connect } from 'node:net'
 import path from 'node:path'
 import { onTestFinished } from 'vitest'
 import { emptyFolder } from './folder.ts'
 import type { Command } from './rest-store.ts'
-
-/** Is Debian's redis-server here? Says so aloud when it is not. */
-export function hasRedis(): boolean {
-  try {
-    execFileSync('redis-server', ['--version'], { stdio: 'ignore' })
-    return true
-  } catch {
-    process.stderr.write('skipped: redis-server is not installed (apt-get install redis-server)\n')
-    return false
-  }
-}
 
 /** A Redis of its own on a Unix socket, in memory, as the REST gateway's backend. */
 export async function redis(): Promise<Command> {
