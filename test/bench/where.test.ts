@@ -5,93 +5,74 @@ import { expect, test } from 'vitest'
 import { profileClock, profiled, profileIn } from '../../bench/profile.ts'
 import { ingestPart, lessonPart, shares, startPart } from '../../bench/where-parts.ts'
 
-const frame = (name: string, source?: string) => ({ name, source })
-const transaction = [
-  frame('sqliteTransaction', 'node_modules/better-sqlite3/lib/methods/transaction.js'),
-  frame('write', 'src/core/store/sqlite/course.ts'),
+/** `name source`, or a name alone. */
+const frame = (text: string) => {
+  const [, name = text, source] = /^(.+) ((?:src|node).*)$/.exec(text) ?? []
+  return { name, source }
+}
+const TRANSACTION = [
+  'sqliteTransaction node_modules/better-sqlite3/lib/methods/transaction.js',
+  'write src/core/store/sqlite/course.ts',
 ]
 
 test.each([
-  [
-    'SQLite: commits, until the disk confirms',
-    [...transaction, frame('settle', 'src/core/store/sqlite/course.ts')],
-  ],
+  ['SQLite: commits, until the disk confirms', [...TRANSACTION, 'settle src/core/store/sqlite/course.ts']],
   [
     'SQLite: writing marks',
-    [
-      frame('markSent', 'src/core/store/sqlite/course.ts'),
-      ...transaction,
-      frame('settle', 'src/core/store/sqlite/course.ts'),
-    ],
+    ['markSent src/core/store/sqlite/course.ts', ...TRANSACTION, 'settle src/core/store/sqlite/course.ts'],
   ],
   [
     'SQLite: the last look before handing over',
-    [...transaction, frame('stillHolds', 'src/core/store/sqlite/course.ts')],
+    [...TRANSACTION, 'stillHolds src/core/store/sqlite/course.ts'],
   ],
-  [
-    'HTTP client and sockets',
-    [frame('writev'), frame('_writev', 'node:net'), frame('write', 'node_modules/undici/lib/x.js')],
-  ],
-  ['HTTP client and sockets', [frame('onread', 'node:net'), frame('(root)')]],
+  ['HTTP client and sockets', ['writev', '_writev node:net', 'write node_modules/undici/lib/x.js']],
+  ['HTTP client and sockets', ['onread node:net', '(root)']],
   [
     'filling and encoding the mail',
     [
-      frame('latin1Write'),
-      frame('writePieces', 'src/core/mail/encoding.ts'),
-      frame('jsonPiecesOf', 'src/core/mail/transports/api-body.ts'),
+      'latin1Write',
+      'writePieces src/core/mail/encoding.ts',
+      'jsonPiecesOf src/core/mail/transports/api-body.ts',
     ],
   ],
   [
     'finding, reading and compiling modules',
-    [
-      frame('readSync', 'node:fs'),
-      frame('load', 'node:internal/modules/esm/loader'),
-      frame('dispatch', 'src/cli/commands/dispatch.ts'),
-    ],
+    ['readSync node:fs', 'load node:internal/modules/esm/loader', 'dispatch src/cli/commands/dispatch.ts'],
   ],
-  ['garbage collection', [frame('(garbage collector)'), frame('renderMail', 'src/core/mail/template.ts')]],
+  ['garbage collection', ['(garbage collector)', 'renderMail src/core/mail/template.ts']],
 ])('a sample counts for %s', (part, stack) => {
-  expect(lessonPart(stack).name).toBe(part)
+  expect(lessonPart(stack.map(frame)).name).toBe(part)
 })
 
 test.each([
   [
     'SQLite: opening and migrating the store',
-    [
-      frame('prepare', 'node_modules/better-sqlite3/lib/database.js'),
-      frame('a', 'src/core/store/sqlite/open.ts'),
-    ],
+    ['prepare node_modules/better-sqlite3/lib/database.js', 'a src/core/store/sqlite/open.ts'],
   ],
-  ['reading and judging the definition', [frame('resolve', 'src/platform/resolve.ts')]],
-  ['the log', [frame('createLog', 'src/daemon/log.ts')]],
-  ['Node: sockets, streams and files', [frame('listen', 'node:net')]],
-  ['waiting for the disk', [frame('(idle)')]],
+  ['reading and judging the definition', ['resolve src/platform/resolve.ts']],
+  ['the log', ['createLog src/daemon/log.ts']],
+  ['Node: sockets, streams and files', ['listen node:net']],
+  ['waiting for the disk', ['(idle)']],
 ])('a sample of a start counts for %s', (part, stack) => {
-  expect(startPart(stack).name).toBe(part)
+  expect(startPart(stack.map(frame)).name).toBe(part)
 })
 
 test.each([
-  [
-    'measuring depth',
-    [frame('measure', 'src/daemon/http/body.ts'), frame('parseJson', 'src/daemon/http/body.ts')],
-  ],
-  ['JSON.parse', [frame('parseJson', 'src/daemon/http/body.ts')]],
-  ['JSON.stringify of the events', [frame('append', 'src/core/store/sqlite/analytics.ts')]],
-  [
-    'SQLite: a row a batch and its commit',
-    [...transaction, frame('append', 'src/core/store/sqlite/analytics.ts')],
-  ],
-  ['sanitizing and counting', [frame('sanitiseEvent', 'src/core/analytics/sanitise.ts')]],
+  ['measuring depth', ['measure src/daemon/http/body.ts', 'parseJson src/daemon/http/body.ts']],
+  ['JSON.parse', ['parseJson src/daemon/http/body.ts']],
+  ['JSON.stringify of the events', ['append src/core/store/sqlite/analytics.ts']],
+  ['SQLite: a row a batch and its commit', [...TRANSACTION, 'append src/core/store/sqlite/analytics.ts']],
+  ['sanitizing and counting', ['sanitiseEvent src/core/analytics/sanitise.ts']],
 ])('a sample of ingest counts for %s', (part, stack) => {
-  expect(ingestPart(stack).name).toBe(part)
+  expect(ingestPart(stack.map(frame)).name).toBe(part)
 })
 
 test('shares of parts add up to what was sampled', () => {
   const parts = shares(
     [
       { stack: [frame('(idle)')], ms: 2 },
-      { stack: [frame('a', 'src/core/course/dispatch.ts')], ms: 3 },
-      { stack: [frame('b', 'src/core/delivery/run.ts')], ms: 4 },
+      { stack: [frame('a src/core/course/dispatch.ts')], ms: 3 },
+      { stack: [frame('b src/core/delivery/run.ts')], ms: 4 },
     ],
     lessonPart,
   )

@@ -9,7 +9,7 @@ import { createHealth } from '../../src/core/health/runner.ts'
 import { systemClock } from '../../src/core/host.ts'
 import type { PlatformDefinition, ProbeInput } from '../../src/platform/definition.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
-import { serve, serveTcp, serveTls } from '../support/servers.ts'
+import { serve, serveTcp } from '../support/servers.ts'
 
 const fixture = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}`, import.meta.url), 'utf8')
 const CERTIFICATE = { cert: fixture('loopback.crt'), key: fixture('loopback.key') }
@@ -52,22 +52,29 @@ async function probed(
   return (await health.check({ deep })).probes.kiln
 }
 
-/** A server that says `greeting` when it is connected to, and `answer` to the first bytes it gets. */
-const speaks = ({ greeting, answer }: { greeting?: string; answer?: string }) =>
-  serveTcp((socket: Socket) => {
-    if (greeting !== undefined) socket.write(greeting)
-    socket.once('data', () => (answer === undefined ? socket.destroy() : socket.write(answer)))
-  })
 const hostOf = (url: string) => new URL(url).host
 
-/** As `speaks`, over TLS from the first byte. Gives its host and its connections. */
-async function speaksTls({ greeting, answer = '' }: { greeting?: string; answer?: string }) {
-  // As Exim does, it refuses a client that offers a protocol other than its own.
-  const server = createTlsServer({ ...CERTIFICATE, ALPNProtocols: ['smtp'] }, (socket) => {
+/** What a server on loopback does: it answers HTTP with a status, or says `greeting` at once and `answer` to the first bytes. */
+interface Says {
+  readonly status?: number
+  readonly greeting?: string
+  /** Undefined: it hangs up. */
+  readonly answer?: string
+  readonly tls?: true
+}
+
+/** Gives its host and its connections. */
+async function speaks({ status, greeting, answer, tls }: Says) {
+  const talk = (socket: Socket) => {
     socket.on('error', () => {})
     if (greeting !== undefined) socket.write(greeting)
-    socket.once('data', () => socket.write(answer))
-  })
+    socket.once('data', () => (answer === undefined && !tls ? socket.destroy() : socket.write(answer ?? '')))
+  }
+  if (status !== undefined)
+    return { host: hostOf(await serve((_, r) => r.writeHead(status).end())), sockets: [] }
+  if (!tls) return { host: hostOf(await serveTcp(talk)), sockets: [] }
+  // As Exim does, it refuses a client that offers a protocol other than its own.
+  const server = createTlsServer({ ...CERTIFICATE, ALPNProtocols: ['smtp'] }, talk)
   const sockets: Socket[] = []
   server.on('tlsClientError', () => {}).on('connection', (socket: Socket) => sockets.push(socket))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -75,90 +82,61 @@ async function speaksTls({ greeting, answer = '' }: { greeting?: string; answer?
   return { host: `127.0.0.1:${(server.address() as AddressInfo).port}`, sockets }
 }
 
-describe('a server that answers as it should is ok', () => {
-  test.each<[string, () => Promise<Target>]>([
-    ['http', async () => ({ http: await serve((_, response) => response.end('hello')) })],
-    ['http with 404, as it is there', async () => ({ http: await serve((_, r) => r.writeHead(404).end()) })],
-    ['tcp', async () => ({ tcp: hostOf(await serveTcp(() => {})) })],
-    ['tls', async () => ({ tls: hostOf(await serveTls(CERTIFICATE, (_, response) => response.end())) })],
-    ['dns', async () => ({ dns: '127.0.0.1' })],
-    ['smtp', async () => ({ smtp: `smtp://${hostOf(await speaks({ greeting: '220 mail ESMTP\r\n' }))}` })],
-    [
-      'postgres without TLS',
-      async () => ({ postgres: `postgres://${hostOf(await speaks({ answer: 'N' }))}` }),
-    ],
-    ['postgres with TLS', async () => ({ postgres: `postgres://${hostOf(await speaks({ answer: 'S' }))}` })],
-    ['redis', async () => ({ redis: `redis://${hostOf(await speaks({ answer: '+PONG\r\n' }))}` })],
-    [
-      'smtps',
-      async () => ({ smtp: `smtps://${(await speaksTls({ greeting: '220 mail ESMTP\r\n' })).host}` }),
-    ],
-    ['rediss', async () => ({ redis: `rediss://${(await speaksTls({ answer: '+PONG\r\n' })).host}` })],
-    [
-      'redis without the right to ask',
-      async () => ({ redis: `redis://${hostOf(await speaks({ answer: '-NOPERM no\r\n' }))}` }),
-    ],
-    [
-      'postgres with an error of its own',
-      async () => ({ postgres: `postgres://${hostOf(await speaks({ answer: 'E' }))}` }),
-    ],
-    [
-      'redis with a password',
-      async () => ({
-        redis: `redis://${hostOf(await speaks({ answer: '-NOAUTH Authentication required.\r\n' }))}`,
-      }),
-    ],
-  ])('%s', async (_, target) => {
-    expect(await probed(await target())).toMatchObject({ state: 'ok', checked: true })
-  })
+const targetOf = (scheme: string, host: string): Target =>
+  ['tcp', 'tls'].includes(scheme)
+    ? { [scheme]: host }
+    : { [scheme.replace(/^(smtp|redis)s$/, '$1')]: `${scheme}://${host}` }
+
+test.each<[what: string, scheme: string, says: Says]>([
+  ['http', 'http', { status: 200 }],
+  ['http with 404, as it is there', 'http', { status: 404 }],
+  ['tcp', 'tcp', {}],
+  ['tls', 'tls', { tls: true }],
+  ['smtp', 'smtp', { greeting: '220 mail ESMTP\r\n' }],
+  ['postgres without TLS', 'postgres', { answer: 'N' }],
+  ['postgres with TLS', 'postgres', { answer: 'S' }],
+  ['postgres with an error of its own', 'postgres', { answer: 'E' }],
+  ['redis', 'redis', { answer: '+PONG\r\n' }],
+  ['redis without the right to ask', 'redis', { answer: '-NOPERM no\r\n' }],
+  ['redis with a password', 'redis', { answer: '-NOAUTH Authentication required.\r\n' }],
+  ['smtps', 'smtps', { greeting: '220 mail ESMTP\r\n', tls: true }],
+  ['rediss', 'rediss', { answer: '+PONG\r\n', tls: true }],
+])('a server that answers as it should is ok: %s', async (_, scheme, says) => {
+  const { host } = await speaks(says)
+  expect(await probed(targetOf(scheme, host))).toMatchObject({ state: 'ok', checked: true })
 })
 
+test('a name is ok when it has an address', async () => {
+  expect(await probed({ dns: '127.0.0.1' })).toMatchObject({ state: 'ok', checked: true })
+})
+
+const NOBODY = '127.0.0.1:1'
+
 describe('a server that does not is failing', () => {
-  const CLOSED = '127.0.0.1:1'
-  test.each<[string, () => Promise<Target>]>([
-    ['http with an error of its own', async () => ({ http: await serve((_, r) => r.writeHead(500).end()) })],
-    ['http where nothing listens', async () => ({ http: `http://${CLOSED}` })],
-    ['tcp where nothing listens', async () => ({ tcp: CLOSED })],
-    ['tls without TLS', async () => ({ tls: hostOf(await speaks({ answer: 'HTTP/1.1 400\r\n\r\n' })) })],
-    [
-      'smtp that refuses',
-      async () => ({ smtp: `smtp://${hostOf(await speaks({ greeting: '554 no\r\n' }))}` }),
-    ],
-    [
-      'postgres that is a web server',
-      async () => ({ postgres: `postgres://${hostOf(await serve(() => {}))}` }),
-    ],
-    [
-      'redis that is another protocol',
-      async () => ({ redis: `redis://${hostOf(await speaks({ answer: 'HTTP/1.1 400' }))}` }),
-    ],
-    [
-      'smtp that says 220 later',
-      async () => ({ smtp: `smtp://${hostOf(await speaks({ greeting: 'x220 \r\n' }))}` }),
-    ],
-    [
-      'postgres that says S later',
-      async () => ({ postgres: `postgres://${hostOf(await speaks({ answer: '-S' }))}` }),
-    ],
-    [
-      'redis that says PONG later',
-      async () => ({ redis: `redis://${hostOf(await speaks({ answer: '-ERR +PONG -NOAUTH' }))}` }),
-    ],
-    [
-      'smtps without TLS',
-      async () => ({ smtp: `smtps://${hostOf(await speaks({ greeting: '220 mail ESMTP\r\n' }))}` }),
-    ],
-    ['redis without TLS that has it', async () => ({ redis: `redis://${(await speaksTls({})).host}` })],
-    ['redis that hangs up', async () => ({ redis: `redis://${hostOf(await speaks({}))}` })],
-  ])('%s', async (_, target) => {
-    const result = await probed({ ...(await target()), deadline: '500ms' })
+  test.each<[what: string, scheme: string, says: Says | undefined]>([
+    ['http with an error of its own', 'http', { status: 500 }],
+    ['http where nothing listens', 'http', undefined],
+    ['tcp where nothing listens', 'tcp', undefined],
+    ['tls without TLS', 'tls', { answer: 'HTTP/1.1 400\r\n\r\n' }],
+    ['smtp that refuses', 'smtp', { greeting: '554 no\r\n' }],
+    ['smtp that says 220 later', 'smtp', { greeting: 'x220 \r\n' }],
+    ['smtps without TLS', 'smtps', { greeting: '220 mail ESMTP\r\n' }],
+    ['postgres that is a web server', 'postgres', { status: 200 }],
+    ['postgres that says S later', 'postgres', { answer: '-S' }],
+    ['redis that is another protocol', 'redis', { answer: 'HTTP/1.1 400' }],
+    ['redis that says PONG later', 'redis', { answer: '-ERR +PONG -NOAUTH' }],
+    ['redis without TLS that has it', 'redis', { tls: true }],
+    ['redis that hangs up', 'redis', {}],
+  ])('%s', async (_, scheme, says) => {
+    const { host } = says ? await speaks(says) : { host: NOBODY }
+    const result = await probed({ ...targetOf(scheme, host), deadline: '500ms' })
     expect(result).toMatchObject({ state: 'failing' })
     // The public reads it: no address, no host.
     expect(result?.reason).not.toMatch(/127\.0\.0\.1|:\d{2,}/)
   })
 
   test('a certificate that nobody trusts', async () => {
-    const tls = hostOf(await serveTls(CERTIFICATE, (_, response) => response.end()))
+    const { host: tls } = await speaks({ tls: true })
     expect(await probed({ tls }, { network: {} })).toMatchObject({ state: 'failing' })
   })
 
@@ -189,7 +167,7 @@ test('a name is looked up without the dot at its end, and an address in brackets
   const url = new URL(await serveTcp((socket) => void socket.write('220 mail\r\n'), '::1'))
   expect(await probed({ tcp: url.host })).toMatchObject({ state: 'ok' })
   expect(await probed({ smtp: `smtp://${url.host}` })).toMatchObject({ state: 'ok' })
-  const port = hostOf(await serveTls(CERTIFICATE, () => {})).split(':')[1]
+  const port = (await speaks({ tls: true })).host.split(':')[1]
   const network = { ca: CERTIFICATE.cert, lookup }
   // The certificate is for 127.0.0.1 alone.
   expect(await probed({ tls: `kiln.example:${port}` }, { network })).toMatchObject({ state: 'failing' })
@@ -211,7 +189,7 @@ test('the connection of a target is closed once it has answered, and when its ti
   await closed((host) => ({ smtp: `smtp://${host}` }), '220 mail\r\n')
   await closed((host) => ({ smtp: `smtp://${host}` }), '554 no\r\n')
   await closed((host) => ({ smtp: `smtp://${host}`, deadline: '50ms' }))
-  const { host, sockets } = await speaksTls({ greeting: '220 mail\r\n' })
+  const { host, sockets } = await speaks({ greeting: '220 mail\r\n', tls: true })
   await probed({ tls: host })
   await probed({ smtp: `smtps://${host}` })
   expect(sockets).toHaveLength(2)
@@ -223,7 +201,7 @@ test('an optional target is degraded where it would be failing, also when it is 
   expect(await probed({ smtp: `smtp://${silent}`, optional: true, deadline: '50ms' })).toMatchObject({
     state: 'degraded',
   })
-  expect(await probed({ tcp: '127.0.0.1:1', optional: true })).toMatchObject({ state: 'degraded' })
+  expect(await probed({ tcp: NOBODY, optional: true })).toMatchObject({ state: 'degraded' })
 })
 
 test('a target in a variable is skipped until that is set, and tried by deep checks alone', async () => {
