@@ -55,13 +55,12 @@ const PAGES = [
   '/nowhere',
 ] as const
 
-test.each(PAGES)(
-  '%s allows itself nothing but what carries its nonce, a new one each time',
-  async (target) => {
-    const it = await open()
+test('a page allows itself nothing but what carries its nonce, a new one each time', async () => {
+  const it = await open()
+  for (const target of PAGES) {
     const [first, second] = [await it.page(target), await it.page(target)]
     const policy = first.headers.get('content-security-policy') ?? ''
-    expect(policy).toMatch(/^default-src 'none';/)
+    expect(policy, target).toMatch(/^default-src 'none';/)
     expect(policy).toContain("frame-ancestors 'none'")
     expect(policy).toContain("base-uri 'none'")
     expect(policy).not.toMatch(/unsafe-(?:inline|eval)|\*/)
@@ -72,21 +71,25 @@ test.each(PAGES)(
     const html = await first.text()
     for (const [tag] of html.matchAll(/<(?:style|script)\b[^>]*>/g))
       expect(tag).toContain(`nonce="${nonces[0]}"`)
-    expect(html).not.toMatch(/\son[a-z]+\s*=|javascript:|\sstyle\s*=/i)
-  },
-)
+    expect(html, target).not.toMatch(/\son[a-z]+\s*=|javascript:|\sstyle\s*=/i)
+  }
+})
 
-test.each([...PAGES, '/api/health', '/openapi.json'])(
-  '%s is not cached, sniffed, indexed or leaked by the referrer',
-  async (target) => {
-    const { headers } = await (await open()).page(target)
-    expect(headers.get('cache-control')).toBe('no-store')
-    expect(headers.get('x-content-type-options')).toBe('nosniff')
-    expect(headers.get('referrer-policy')).toBe('no-referrer')
-    expect(headers.get('x-robots-tag')).toBe('noindex')
-    expect(headers.get('set-cookie')).toBeNull()
-  },
-)
+test('what is served is not cached, sniffed, indexed or leaked by the referrer', async () => {
+  const it = await open()
+  for (const target of [...PAGES, '/api/health', '/openapi.json']) {
+    const { headers } = await it.page(target)
+    const names = ['cache-control', 'x-content-type-options', 'referrer-policy', 'x-robots-tag', 'set-cookie']
+    expect([target, ...names.map((name) => headers.get(name))]).toEqual([
+      target,
+      'no-store',
+      'nosniff',
+      'no-referrer',
+      'noindex',
+      null,
+    ])
+  }
+})
 
 test('no route redirects, whatever it is asked to', async () => {
   const it = await open()

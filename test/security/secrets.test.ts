@@ -53,7 +53,7 @@ test.each([
 test('a fingerprint takes as long for a secret of one character as for one of 64', { retry: 3 }, async () => {
   const fingerprint = await openFingerprints(SECRET, '00'.repeat(16))
   const times: [number[], number[]] = [[], []]
-  for (let round = 0; round < 30; round += 1) {
+  for (let round = 0; round < 14; round += 1) {
     const which = round % 2 === 0 ? 0 : 1
     const began = performance.now()
     await fingerprint({ name: 'KEY', secret: true }, 'x'.repeat(which === 0 ? 1 : 64))
