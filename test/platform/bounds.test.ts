@@ -24,6 +24,11 @@ const boundsOf =
   })
 const VARIABLE = 'groups/kiln/variables/KILN_X'
 const variable = boundsOf(VARIABLE, 'groups.kiln.variables.KILN_X')
+/** Values of one field of a variable, beside its other fields. */
+const field = (name: string, taken: readonly unknown[], refused: readonly unknown[], more: object = {}) => {
+  const put = (value: unknown) => ({ kind: 'text', ...more, [name]: value })
+  return variable(`.${name}`, taken.map(put), refused.map(put))
+}
 const rule = boundsOf('groups/kiln/rules/0', 'groups.kiln.rules[0]')
 const probe = boundsOf('probes/kiln', 'probes.kiln.', (value, target) => ({
   service: 'web',
@@ -67,6 +72,10 @@ const schemaOf = (issues: unknown) => ({
 })
 const VARIABLES = { A_B: { kind: 'text' } }
 const PAIR = ['KILN_API_KEY', 'KILN_API_SECRET']
+const REFUSES = schemaOf([{ message: 'no' }])
+const INTEGER = { kind: 'integer' }
+const pairNamed = (id: string) => ({ id, allOrNone: PAIR })
+const forbids = (value: unknown) => ({ forbidden: 'KILN_REGION', value })
 
 const BOUNDS: readonly Bound[] = [
   { at: 'name', taken: [long(60)], refused: [long(61), ' ', 'a\u007fb', 'a\u001fb', null, true] },
@@ -109,88 +118,39 @@ const BOUNDS: readonly Bound[] = [
   { at: 'groups/kiln/variables/NEXT_PUBLIC_A', taken: [{ kind: 'text' }] },
   { at: 'groups/kiln/variables/NEXT_PUBLIC_A', refused: [{ kind: 'text', secret: true }] },
 
-  ...['secret', 'chosen', 'rotates', 'adjusts'].map((flag) =>
-    variable(`.${flag}`, [{ kind: 'text', [flag]: true }], [{ kind: 'text', [flag]: 'true' }]),
-  ),
-  variable('.summary', [{ kind: 'text', summary: long(300) }], [{ kind: 'text', summary: long(301) }]),
-  variable('.services', [{ kind: 'text', services: 'all' }], [{ kind: 'text', services: [] }]),
-  variable(
-    '.default',
-    [
-      { kind: 'integer', default: 5 },
-      { kind: 'boolean', default: false },
-      { kind: 'integer', range: [1, 9], default: 9 },
-      { kind: 'integer', range: [1, 9], default: 1 },
-    ],
-    [
-      { kind: 'integer', default: 'x' },
-      { kind: 'integer', range: [1, 9], default: 10 },
-      { kind: 'integer', range: [1, 9], default: 0 },
-      { kind: 'text', secret: true, default: 'a' },
-      { kind: 'text', default: null },
-    ],
-  ),
-  variable(
-    '.range',
-    [
-      { kind: 'integer', range: [1, 1] },
-      { kind: 'number', range: [-0.5, 0.5] },
-      { kind: 'duration', range: [0, 5] },
-      { kind: 'bytes', range: [0, 5] },
-    ],
-    [
-      { kind: 'integer', range: [1, 2, 3] },
-      { kind: 'integer', range: [1, Number.POSITIVE_INFINITY] },
-      { kind: 'integer', range: [Number.NEGATIVE_INFINITY, 1] },
-      { kind: 'integer', range: ['1', 2] },
-      { kind: 'integer', range: [1, '2'] },
-      { kind: 'integer', range: '1-2' },
-      { kind: 'port', range: [1, 2] },
-    ],
-  ),
-  variable(
-    '.example',
-    [
-      { kind: 'text', example: '' },
-      { kind: 'text', pattern: 'ab|c', example: 'ab' },
-      { kind: 'text', pattern: /AB/i, example: 'ab' },
-      { kind: 'text', pattern: /ab/gy, example: ' ab ' },
-      { schema: schemaOf(undefined), example: 'a' },
-    ],
-    [
-      { kind: 'text', pattern: 'ab|c', example: 'xc' },
-      { kind: 'text', pattern: 'ab|c', example: 'abx' },
-      { kind: 'text', pattern: /ab|c/, example: 'xc' },
-      { schema: schemaOf([{ message: 'no' }]), example: 'a' },
-      { kind: 'integer', range: [1, 9], example: '10' },
-    ],
-  ),
-  variable(
-    '.pattern',
-    [],
-    [
-      { kind: 'text', pattern: 3 },
-      { kind: 'text', pattern: null },
-    ],
-  ),
+  ...['secret', 'chosen', 'rotates', 'adjusts'].map((flag) => field(flag, [true], ['true'])),
+  field('summary', [long(300)], [long(301)]),
+  field('services', ['all'], [[]]),
+  field('default', [], [null]),
+  field('default', [], ['a'], { secret: true }),
+  field('default', [5], ['x'], { kind: 'integer' }),
+  field('default', [false], [], { kind: 'boolean' }),
+  field('default', [1, 9], [0, 10], { kind: 'integer', range: [1, 9] }),
+  field('range', [[1, 1]], [[1, 2, 3], [1, Infinity], [-Infinity, 1], ['1', 2], [1, '2'], '1-2'], INTEGER),
+  field('range', [[-0.5, 0.5]], [], { kind: 'number' }),
+  field('range', [[0, 5]], [], { kind: 'duration' }),
+  field('range', [[0, 5]], [], { kind: 'bytes' }),
+  field('range', [], [[1, 2]], { kind: 'port' }),
+  field('example', [''], []),
+  field('example', ['ab'], ['xc', 'abx'], { pattern: 'ab|c' }),
+  field('example', [], ['xc'], { pattern: /ab|c/ }),
+  field('example', ['ab'], [], { pattern: /AB/i }),
+  field('example', [' ab '], [], { pattern: /ab/gy }),
+  field('example', [], ['10'], { kind: 'integer', range: [1, 9] }),
+  variable('.example', [{ schema: schemaOf(undefined), example: 'a' }], [{ schema: REFUSES, example: 'a' }]),
+  field('pattern', [], [3, null]),
   variable(
     '.schema',
     [{ schema: Object.assign(() => undefined, schemaOf(undefined)) }],
-    [
-      { schema: null },
-      { schema: { '~standard': null } },
-      { schema: { '~standard': {} } },
-      { schema: { '~standard': { validate: 'x' } } },
-    ],
+    [null, { '~standard': null }, { '~standard': {} }, { '~standard': { validate: 'x' } }].map((schema) => ({
+      schema,
+    })),
   ),
-  variable('.of', [], [{ kind: 'enum', of: 'eu' }, { kind: 'enum' }]),
+  field('of', [], ['eu', undefined], { kind: 'enum' }),
   variable(
     '.of[1]',
     [],
-    [
-      { kind: 'enum', of: ['eu', 3] },
-      { kind: 'enum', of: ['eu', undefined] },
-    ],
+    [3, undefined].map((two) => ({ kind: 'enum', of: ['eu', two] })),
   ),
   variable('.prefixes.live', [], [{ kind: 'secret', prefixes: { live: [], test: ['b'] } }]),
   variable('.prefixes.live[0]', [], [{ kind: 'secret', prefixes: { live: [''], test: ['b'] } }]),
@@ -213,50 +173,26 @@ const BOUNDS: readonly Bound[] = [
   rule('.match', [], [{ atLeastOne: ['KILN_REGION'], when: ['KILN_API_KEY'], match: 'all' }]),
   rule('.atLeastOne', [], [{ atLeastOne: [], when: ['KILN_API_KEY'] }]),
   rule('', [], [{ atLeastOne: ['KILN_REGION'], when: ['KILN_REGION'] }]),
-  rule(
-    '.value',
-    [
-      { forbidden: 'KILN_REGION', value: 'us' },
-      { forbidden: 'KILN_REGION', value: /u/ },
-    ],
-    [
-      { forbidden: 'KILN_REGION', value: '' },
-      { forbidden: 'KILN_REGION', value: 3 },
-      { exclusive: PAIR, value: 'us' },
-    ],
-  ),
+  rule('.value', ['us', /u/].map(forbids), ['', 3].map(forbids)),
+  rule('.value', [], [{ exclusive: PAIR, value: 'us' }]),
   rule(
     '.id',
-    [
-      { id: 'a-1', allOrNone: PAIR },
-      { id: long(80), allOrNone: PAIR },
-    ],
-    ['a--b', 'a-', '-a', '1a', 'live-name', 'analytics-without-store', long(81)].map((id) => ({
-      id,
-      allOrNone: PAIR,
-    })),
+    ['a-1', long(80)].map(pairNamed),
+    ['a--b', 'a-', '-a', '1a', 'live-name', 'analytics-without-store', long(81)].map(pairNamed),
   ),
   rule('.fix', [{ fix: long(300), allOrNone: PAIR }], [{ fix: 3, allOrNone: PAIR }]),
   {
     at: 'groups/kiln/rules',
     taken: [
       [{ allOrNone: PAIR }, { exclusive: ['KILN_API_KEY', 'KILN_REGION'] }],
-      [
-        { id: 'one', allOrNone: PAIR },
-        { id: 'two', allOrNone: PAIR },
-      ],
+      [pairNamed('one'), pairNamed('two')],
     ],
     refused: [[{ exclusive: PAIR }, { allOrNone: PAIR }]],
     path: 'groups.kiln.rules[0]',
   },
   {
     at: 'groups/kiln/rules',
-    refused: [
-      [
-        { id: 'one', allOrNone: PAIR },
-        { id: 'one', allOrNone: PAIR },
-      ],
-    ],
+    refused: [[pairNamed('one'), pairNamed('one')]],
     path: 'groups.kiln.rules[1].id',
   },
 

@@ -87,12 +87,6 @@ test('a benchmark is of the files that it reaches: mending another leaves its re
   for (const { inputs } of parts) expect(inputs).toContain('src')
 })
 
-test('a part whose code changes while it runs has proved nothing', async () => {
-  const { run, folder } = await place()
-  expect(await run([part('one', `require('fs').writeFileSync('code/one.ts', 'three')`)])).toBe('failed')
-  expect(await readResult(folder, 'one')).toMatchObject({ reason: 'its code changed while it ran' })
-})
-
 test('a part of another size is another proof', async () => {
   const { run, ran } = await place()
   await run([part('one', '1')])
@@ -118,10 +112,20 @@ test('a failing part does not stop the others, is reported with its last output,
   expect(await ran()).toEqual(['bad', 'good', 'bad'])
 })
 
-test('a part whose command cannot be started fails', async () => {
+test.each<[what: string, code: string, reason: RegExp, parts?: Partial<Part>]>([
+  [
+    'changes its code while it runs',
+    `require('fs').writeFileSync('code/one.ts', 'three')`,
+    /^its code changed/,
+  ],
+  ['cannot be started', '', /ENOENT/, { command: ['no-such-program-anywhere'] }],
+  ['exceeds its time limit', 'setInterval(() => {}, 1e3)', /did not end within/],
+  ['is a benchmark without a result', '', /^it left no result in none\.json$/, { result: 'none.json' }],
+])('a part that %s fails', async (_, code, reason, parts) => {
   const { run, folder } = await place()
-  expect(await run([part('absent', '', { command: ['no-such-program-anywhere'] })])).toBe('failed')
-  expect(await readResult(folder, 'absent')).toMatchObject({ reason: expect.stringContaining('ENOENT') })
+  const limitMs = code.includes('setInterval') ? 300 : 60_000
+  expect(await run([part('one', code, parts)], { limitMs })).toBe('failed')
+  expect(await readResult(folder, 'one')).toMatchObject({ reason: expect.stringMatching(reason) })
 })
 
 test('stopping ends the running part with all that it started, and keeps what was done', async () => {
@@ -145,14 +149,6 @@ test('stopping ends the running part with all that it started, and keeps what wa
     undefined,
   ])
   expect(said.at(-1)).toContain('npm run proof goes on from here')
-})
-
-test('a part that exceeds its time limit fails', async () => {
-  const { run, folder } = await place()
-  expect(await run([part('endless', 'setInterval(() => {}, 1e3)')], { limitMs: 300 })).toBe('failed')
-  expect(await readResult(folder, 'endless')).toMatchObject({
-    reason: expect.stringMatching(/did not end within/),
-  })
 })
 
 test('the temporary files of a part go with it, and all that it printed is kept in its log', async () => {
@@ -188,10 +184,7 @@ const bench = (name: string, result: object) =>
   part(
     `bench/${name}`,
     `require('fs').writeFileSync('${name}.json', ${JSON.stringify(JSON.stringify(result))})`,
-    {
-      result: `${name}.json`,
-      figures: 0,
-    },
+    { result: `${name}.json`, figures: 0 },
   )
 
 test('the report counts the promises that are kept, and has a sentence for each that is not', async () => {
@@ -216,12 +209,6 @@ test('a promised ratio whose spread is too wide fails its part, so that it is me
   const { text } = await reported(parts)
   expect(text).toContain('- bench/wide failed: the spread beside the floor is too wide to quote')
   expect(text).toContain('| Promised figures | 0 of 1 kept |')
-})
-
-test('a benchmark without a result has failed', async () => {
-  const { run, folder } = await place()
-  expect(await run([part('bench/none', '', { result: 'none.json' })])).toBe('failed')
-  expect(await readResult(folder, 'bench/none')).toMatchObject({ reason: 'it left no result in none.json' })
 })
 
 test('the report says in a sentence that all is proven, and lists parts that did not run', async () => {

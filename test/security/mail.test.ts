@@ -386,23 +386,7 @@ test.each([
 })
 
 test('a record’s link stays on the site, whatever its path', () => {
-  const parts = fc.constantFrom(
-    '/',
-    '\\',
-    '//',
-    '.',
-    '..',
-    'evil.example',
-    '@',
-    ':',
-    '\t',
-    '\n',
-    'https',
-    '%2f',
-    '?',
-    '#',
-    'a',
-  )
+  const parts = fc.constantFrom(...'/ \\ // . .. evil.example @ : \t \n https %2f ? # a'.split(' '))
   fc.assert(
     fc.property(fc.array(parts, { maxLength: 8 }), (pieces) => {
       const url = pieces.join('')
@@ -433,23 +417,21 @@ test.each([
 })
 
 test('no name, whatever it is, brings a link, a direction or a line into a subject', () => {
-  const piece = fc.oneof(
-    anyText({ maxLength: 6 }),
-    fc.constantFrom(
-      'http://',
-      'https://',
-      'www.',
-      'evil',
-      '.',
-      'example',
-      '@',
-      '\u202e',
-      '\u200b',
-      '\n',
-      '。',
-      '/',
-    ),
-  )
+  const signs = [
+    'http://',
+    'https://',
+    'www.',
+    'evil',
+    '.',
+    'example',
+    '@',
+    '\u202e',
+    '\u200b',
+    '\n',
+    '。',
+    '/',
+  ]
+  const piece = fc.oneof(anyText({ maxLength: 6 }), fc.constantFrom(...signs))
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
       const text = inertText(pieces.join(''))
