@@ -2,11 +2,11 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
-import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { Page } from 'playwright-core'
+import { expect, onTestFinished, test } from 'vitest'
 import { openPlatform } from '../../src/daemon/index.ts'
 import { emptyFolder } from '../support/folder.ts'
-import { hasChromium, launchChromium } from './chromium.ts'
+import { inChromium } from './chromium.ts'
 import { openSite, type Site } from './site.ts'
 
 const browserPart = fileURLToPath(new URL('../../dist/browser.js', import.meta.url))
@@ -17,34 +17,24 @@ const QUIET = 5100
 /** Other processes take their time, on a busy machine more of it. */
 const eventually = <T>(look: () => T | Promise<T>) => expect.poll(look, { timeout: 15_000 })
 
-describe.runIf(hasChromium())('analytics in Chromium', () => {
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await launchChromium()
-  })
-  afterAll(() => browser?.close())
-
-  async function visit({ script = '' } = {}): Promise<{
-    site: Site
-    context: BrowserContext
-    page: Page
-    open: () => Promise<Page>
-    faults: string[]
-  }> {
+inChromium('analytics', (open) => {
+  async function visit({ script = '' } = {}) {
     const site = await openSite()
-    const context = await browser.newContext()
-    onTestFinished(() => context.close())
+    const { context, page, errors: faults } = await open()
     if (script) await context.addInitScript(script)
-    const faults: string[] = []
-    const open = async () => {
-      const page = await context.newPage()
-      page.on('pageerror', (error) => faults.push(error.message))
-      await page.clock.install()
-      await page.goto(site.url)
-      await ready(page)
-      return page
+    const visitOn = async (one: Page) => {
+      await one.clock.install()
+      await one.goto(site.url)
+      await ready(one)
+      return one
     }
-    return { site, context, page: await open(), open, faults }
+    return {
+      site,
+      context,
+      faults,
+      page: await visitOn(page),
+      open: async () => visitOn(await context.newPage()),
+    }
   }
 
   const ready = (page: Page) => page.waitForFunction('window.platform !== undefined')
@@ -165,7 +155,7 @@ describe.runIf(hasChromium())('analytics in Chromium', () => {
   })
 
   test('a large backlog leaves with the visitor in one body that outlives the page, and the rest is kept for the next', async () => {
-    const { context, page, site } = await visit()
+    const { open: openNext, page, site } = await visit()
     await start(page)
     const properties = Array.from({ length: 15 }, (_, n) => `p${n}: '量'.repeat(64)`)
     await track(page, 60, `{ ${properties.join()} }`)
@@ -180,10 +170,7 @@ describe.runIf(hasChromium())('analytics in Chromium', () => {
     held.resolve()
     const [left] = site.received
     expect(Buffer.byteLength(left?.body ?? '')).toBeLessThan(65_536)
-    const next = await context.newPage()
-    await next.clock.install()
-    await next.goto(site.url)
-    await ready(next)
+    const next = await openNext()
     await start(next)
     expect(await sentOf(next)).toBe(0)
     for (let call = 0; call < 4; call += 1) {
@@ -289,8 +276,8 @@ describe.runIf(hasChromium())('analytics in Chromium', () => {
   })
 
   test('two tabs tracking at the same time lose no event and send none twice', async () => {
-    const { page: one, open, site } = await visit()
-    const two = await open()
+    const { page: one, open: openNext, site } = await visit()
+    const two = await openNext()
     await start(one)
     await start(two)
     await Promise.all([track(one, 200, `{ tab: 1 }`), track(two, 200, `{ tab: 2 }`)])
@@ -313,8 +300,8 @@ describe.runIf(hasChromium())('analytics in Chromium', () => {
   })
 
   test('an objection stops all tabs at once, also what is under way', async () => {
-    const { page: one, open, site } = await visit()
-    const two = await open()
+    const { page: one, open: openNext, site } = await visit()
+    const two = await openNext()
     let aborted = false
     site.answer = () => new Promise(() => {})
     two.on('requestfailed', (request) => {

@@ -1,28 +1,20 @@
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
 import { recordEnvelopes } from '../support/envelopes.ts'
-import { hasChromium, launchChromium } from './chromium.ts'
+import { inChromium } from './chromium.ts'
 import { openSite } from './site.ts'
 
 /** Other processes take their time, on a busy machine more of it. */
 const eventually = <T>(look: () => T | Promise<T>) => expect.poll(look, { timeout: 15_000 })
 
-describe.runIf(hasChromium())('error reporting in Chromium', () => {
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await launchChromium()
-  })
-  afterAll(() => browser?.close())
-
-  async function visit(options: BrowserContextOptions = {}) {
+inChromium('error reporting', (open) => {
+  async function visit() {
     const site = await openSite()
     const recorder = await recordEnvelopes()
-    const context = await browser.newContext(options)
-    onTestFinished(() => context.close())
+    const { context, page } = await open()
     await context.addCookies([{ name: 'session', value: 'canary-cookie', url: site.url }])
     // Every trace is kept, at whatever rate.
     await context.addInitScript('Math.random = () => 0')
-    const page = await context.newPage()
     const requested: string[] = []
     page.on('request', (request) => requested.push(request.url()))
     await page.goto(`${site.url}/play?c=canary-circuit#canary-fragment`)

@@ -1,34 +1,23 @@
 import { readFile } from 'node:fs/promises'
 import { createTransport, type SendMailOptions } from 'nodemailer'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { Page } from 'playwright-core'
+import { expect, onTestFinished, test } from 'vitest'
 import { openInbox } from '../../src/cli/demo/inbox.ts'
-import { hasChromium, launchChromium } from './chromium.ts'
+import { inChromium, SCREENS, screenName } from './chromium.ts'
 import { findingsOf, fitsWidth, keepScreenshot } from './looks.ts'
 
 const HTML =
   '<html><head><style>body{color-scheme: light dark;background:#fff}@media (prefers-color-scheme: dark){body{background:#000}}</style></head><body><p>The lesson.</p></body></html>'
 
-describe.runIf(hasChromium())('the inbox of the demo in Chromium', () => {
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await launchChromium()
-  })
-  afterAll(() => browser?.close())
-
-  async function openPage({ width = 1280, dark = false } = {}) {
+inChromium('the inbox of the demo', (open) => {
+  async function openPage(screen: Parameters<typeof open>[0] = {}) {
     const inbox = await openInbox({ pagePort: 0 })
-    const context = await browser.newContext({
-      colorScheme: dark ? 'dark' : 'light',
-      viewport: { width, height: 800 },
-    })
     const transport = createTransport(inbox.smtpUrl)
     onTestFinished(async () => {
-      await context.close()
       transport.close()
       await inbox.close()
     })
-    const page = await context.newPage()
+    const { page } = await open({ height: 800, ...screen })
     await page.goto(inbox.pageUrl)
     const send = (subject: string, parts: SendMailOptions = {}) =>
       transport.sendMail({
@@ -185,16 +174,11 @@ describe.runIf(hasChromium())('the inbox of the demo in Chromium', () => {
     expect(await readFile(await download.path(), 'utf8')).toContain('Subject: To keep')
   })
 
-  test.each([
-    { width: 390, dark: false },
-    { width: 390, dark: true },
-    { width: 1280, dark: false },
-    { width: 1280, dark: true },
-  ])(
+  test.each(SCREENS)(
     'fits $width px and leaves axe nothing to find (dark: $dark)',
     { timeout: 60_000 },
-    async ({ width, dark }) => {
-      const { page, send } = await openPage({ width, dark })
+    async (screen) => {
+      const { page, send } = await openPage(screen)
       await send('Day 1: what a qubit is, and why it is not a bit that cannot decide')
       await send('Day 2')
       await page.getByText('2 mails').waitFor()
@@ -202,7 +186,7 @@ describe.runIf(hasChromium())('the inbox of the demo in Chromium', () => {
       await page.getByRole('button', { name: /Day 1/ }).click()
       await page.frameLocator('#view iframe:not(.next)').getByText('The lesson.').waitFor()
       expect(await fitsWidth(page)).toBe(true)
-      await keepScreenshot(page, `inbox-${width}-${dark ? 'dark' : 'light'}`)
+      await keepScreenshot(page, `inbox-${screenName(screen)}`)
       expect(await findingsOf(page)).toEqual([])
     },
   )

@@ -1,10 +1,9 @@
 import { readFile } from 'node:fs/promises'
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import { expect, test } from 'vitest'
 import { openPlatform } from '../../src/daemon/index.ts'
-import { listen } from '../../src/daemon/listen.ts'
 import { definePlatform } from '../../src/platform/checked.ts'
-import { hasChromium, launchChromium } from './chromium.ts'
+import { inChromium, serveWeb } from './chromium.ts'
 import { findingsOf, keepScreenshot } from './looks.ts'
 
 const DAY = 86_400_000
@@ -16,47 +15,33 @@ const SCREENS: Record<string, BrowserContextOptions> = {
   'dark phone': { viewport: { width: 320, height: 700 }, colorScheme: 'dark', hasTouch: true },
 }
 
-describe.runIf(hasChromium())('/insights in Chromium', () => {
-  let browser: Browser
-  let url: string
-  beforeAll(async () => {
-    browser = await launchChromium()
-    const platform = openPlatform({ env: { RATE_LIMIT_PER_MINUTE: '10000' } })
-    const listener = await listen('127.0.0.1', 0)
-    listener.serve(platform.web)
-    url = `http://127.0.0.1:${listener.port}/insights`
-    return async () => {
-      await listener.close()
-      await platform.close()
-    }
-  })
-  afterAll(() => browser?.close())
+inChromium('/insights', (open) => {
+  const serve = () => serveWeb(openPlatform({ env: { RATE_LIMIT_PER_MINUTE: '10000' } }))
 
-  async function open(options: BrowserContextOptions = {}, events: readonly unknown[][] = [], address = url) {
-    const context = await browser.newContext(options)
-    onTestFinished(() => context.close())
+  async function visitInsights(
+    options: BrowserContextOptions = {},
+    events: readonly unknown[][] = [],
+    root?: string,
+  ) {
+    const url = `${root ?? (await serve())}/insights`
+    const { context, page: first, faults } = await open(options)
     const items = events.map((event, index) => [
       `platform.event.${Number(event[1]).toString(36).padStart(9, '0')}.${index}`,
       JSON.stringify(event),
     ])
     const requests: string[] = []
-    const faults: string[] = []
-    const visit = async (stored: readonly (readonly string[])[] = []) => {
-      const page = await context.newPage()
+    const visit = async (page: Page, stored: readonly (readonly string[])[] = []) => {
       // Written by the page itself as it begins: what another page has written may still be on its way.
       const before = await page.addInitScript((all) => {
         for (const [key, value] of all) localStorage.setItem(key ?? '', value ?? '')
       }, stored)
       page.on('request', (request) => requests.push(request.url()))
-      page.on('pageerror', (error) => faults.push(error.message))
-      page.on('console', (message) => {
-        if (message.type() === 'error') faults.push(message.text())
-      })
-      await page.goto(address)
+      await page.goto(url)
       await before.dispose()
       return page
     }
-    return { page: await visit(items), visit, requests, faults }
+    const another = async () => visit(await context.newPage())
+    return { page: await visit(first, items), another, requests, faults, url }
   }
 
   const overflows = (page: Page) =>
@@ -73,7 +58,7 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
   test.each(Object.keys(SCREENS))(
     'a fresh browser is shown sample data, clearly marked, without an accessibility violation (%s)',
     async (screen) => {
-      const { page, faults, requests } = await open(SCREENS[screen])
+      const { page, faults, requests, url } = await visitInsights(SCREENS[screen])
       await page.getByText('Sample data.', { exact: true }).waitFor()
       expect(await page.getByRole('table', { name: 'Exams (sample data)' }).count()).toBe(1)
       expect(Number(await page.locator('#total').textContent())).toBeGreaterThan(100)
@@ -95,7 +80,7 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
   )
 
   test.each(Object.keys(SCREENS))('own events are drawn, by range and by kind (%s)', async (screen) => {
-    const { page, faults } = await open(SCREENS[screen], [
+    const { page, faults } = await visitInsights(SCREENS[screen], [
       ...events(60),
       ['lesson.viewed', Date.now() - 60 * DAY, {}],
     ])
@@ -120,7 +105,7 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
   })
 
   test('all of it can be reached and used with the keyboard alone', async () => {
-    const { page } = await open(SCREENS.desktop, events(10))
+    const { page } = await visitInsights(SCREENS.desktop, events(10))
     const reached: string[] = []
     for (let step = 0; step < 10; step += 1) {
       await page.keyboard.press('Tab')
@@ -148,8 +133,8 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
   })
 
   test('my data can be exported and deleted, after being asked', async () => {
-    const { page, visit } = await open(SCREENS.desktop, events(12))
-    const other = await visit()
+    const { page, another } = await visitInsights(SCREENS.desktop, events(12))
+    const other = await another()
     const download = page.waitForEvent('download')
     await page.getByRole('button', { name: 'Export' }).click()
     const file = await download
@@ -179,7 +164,7 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
   })
 
   test('events of a kind that the platform no longer has are counted, exported and deleted too', async () => {
-    const { page } = await open(SCREENS.desktop, [['lesson.deleted', Date.now(), { day: 1 }]])
+    const { page } = await visitInsights(SCREENS.desktop, [['lesson.deleted', Date.now(), { day: 1 }]])
     expect(await page.locator('#kept').textContent()).toBe('This browser holds 1 event.')
     expect(await page.getByText('Nothing is recorded in this browser yet.').isVisible()).toBe(false)
     const download = page.waitForEvent('download')
@@ -195,16 +180,16 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
   })
 
   test('a tab in which recording was switched off says so when another switches it on again', async () => {
-    const { page, visit } = await open(SCREENS.desktop)
+    const { page, another } = await visitInsights(SCREENS.desktop)
     await page.locator('#record').uncheck()
-    const other = await visit()
+    const other = await another()
     await other.locator('#record').check()
     await page.getByText('Events are recorded in this browser.').waitFor()
     expect(await page.locator('#record').isChecked()).toBe(true)
   })
 
   test('reading a lesson counts it on the insights page as the visitor’s own', async () => {
-    const { page } = await open(SCREENS.desktop)
+    const { page, url } = await visitInsights(SCREENS.desktop)
     await page.goto(url.replace('/insights', '/lessons/1'))
     await page.goto(url)
     expect(await page.getByText('Sample data.', { exact: true }).isVisible()).toBe(false)
@@ -214,7 +199,7 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
   })
 
   test('printed, it has no buttons and no filters', async () => {
-    const { page } = await open(SCREENS.desktop, events(10))
+    const { page } = await visitInsights(SCREENS.desktop, events(10))
     await page.emulateMedia({ media: 'print' })
     for (const hidden of ['.controls', '#export', '#record', 'main a[href="/"]'])
       expect(await page.locator(hidden).isVisible(), hidden).toBe(false)
@@ -223,7 +208,7 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
   })
 
   test('data that other scripts left in storage is sanitized again, and shown as text', async () => {
-    const { page, faults } = await open(SCREENS.desktop, [
+    const { page, faults } = await visitInsights(SCREENS.desktop, [
       ['device.selected', Date.now(), { device: '<img src=x onerror=alert(1)>', email: 'anna@example.com' }],
       ['lesson.deleted', Date.now(), {}],
       [],
@@ -235,7 +220,7 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
   })
 
   test('bars are as long as their numbers, and a German page says numbers and unnamed rows in German', async () => {
-    const platform = openPlatform({
+    const german = openPlatform({
       env: {},
       platform: definePlatform({
         preset: 'base',
@@ -260,12 +245,6 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
         },
       }),
     })
-    const listener = await listen('127.0.0.1', 0)
-    listener.serve(platform.web)
-    onTestFinished(async () => {
-      await listener.close()
-      await platform.close()
-    })
     const rated = [
       { kiln: 'a', stars: 5 },
       { kiln: 'b', stars: 2 },
@@ -273,10 +252,10 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
       { kiln: 'c' },
       { stars: -4 },
     ]
-    const { page } = await open(
+    const { page } = await visitInsights(
       { ...SCREENS.desktop, locale: 'de-AT' },
       rated.map((properties) => ['kiln.rated', Date.now(), properties]),
-      `http://127.0.0.1:${listener.port}/insights`,
+      await serveWeb(german),
     )
     const rows = page.locator('#stars tbody tr')
     expect(await rows.locator('th').allTextContents()).toEqual(['(ohne Namen)', 'a', 'b', 'c'])
@@ -288,13 +267,13 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
   })
 
   test('a full ring of ten thousand events is drawn', async () => {
-    const { page, faults } = await open(SCREENS.desktop, events(10_000))
+    const { page, faults } = await visitInsights(SCREENS.desktop, events(10_000))
     expect(await page.locator('#total').textContent()).toBe((10_000).toLocaleString())
     expect(faults).toEqual([])
   })
 
   test('without scripts the page says why it is empty', async () => {
-    const { page } = await open({ ...SCREENS.desktop, javaScriptEnabled: false })
+    const { page } = await visitInsights({ ...SCREENS.desktop, javaScriptEnabled: false })
     expect(await page.locator('noscript .note').isVisible()).toBe(true)
     expect(await page.getByText('Sample data.', { exact: true }).isVisible()).toBe(false)
   })

@@ -1,19 +1,12 @@
 import { tmpdir } from 'node:os'
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { ANNOUNCEMENT } from '../../src/cli/demo/live.ts'
 import { runDemo } from '../../src/cli/demo/run.ts'
 import { testContext } from '../support/context.ts'
-import { hasChromium, launchChromium } from './chromium.ts'
+import { inChromium } from './chromium.ts'
 import { findingsOf, fitsWidth, keepScreenshot } from './looks.ts'
 
-describe.runIf(hasChromium())('the live page of the demo in Chromium', () => {
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await launchChromium()
-  })
-  afterAll(() => browser?.close())
-
+inChromium('the live page of the demo', (open) => {
   test('every button breaks what it says, is told by the page, an alert and a mail, and heals', {
     timeout: 180_000,
   }, async () => {
@@ -26,7 +19,7 @@ describe.runIf(hasChromium())('the live page of the demo in Chromium', () => {
     })
     await expect.poll(stderr, { timeout: 30_000 }).toMatch(/seven lessons/)
     const url = /live +(http:\S+)/.exec(stderr())?.[1] ?? ''
-    const page = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage()
+    const { page } = await open({ width: 1440 })
     await page.goto(url)
     const story = page.locator('#story')
     const verdict = page.frameLocator('#site').locator('h1').first()

@@ -1,60 +1,17 @@
 import { readFile } from 'node:fs/promises'
-import { AxeBuilder } from '@axe-core/playwright'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openPlatform } from '../../src/daemon/index.ts'
-import { listen } from '../../src/daemon/listen.ts'
 import { serve } from '../support/servers.ts'
 import { testTransport } from '../support/test-transport.ts'
-import { hasChromium, launchChromium } from './chromium.ts'
+import { inChromium, serveWeb } from './chromium.ts'
 import { findingsOf, fitsWidth, keepScreenshot } from './looks.ts'
 
-describe.runIf(hasChromium())('the pages of the web service in Chromium', () => {
-  let browser: Browser
-  let origin: string
-  let closePlatform: () => Promise<void>
-  beforeAll(async () => {
-    const platform = openPlatform({ env: {} })
-    const listener = await listen('127.0.0.1', 0)
-    listener.serve(platform.web)
-    origin = `http://127.0.0.1:${listener.port}`
-    closePlatform = async () => {
-      await listener.close()
-      await platform.close()
-    }
-    browser = await launchChromium()
-  })
-  afterAll(async () => {
-    await browser?.close()
-    await closePlatform()
-  })
-
-  async function open(
-    url: string,
-    { dark = false, phone = false } = {},
-  ): Promise<{ page: Page; faults: string[] }> {
-    const context = await browser.newContext({
-      colorScheme: dark ? 'dark' : 'light',
-      viewport: phone ? { width: 320, height: 700 } : { width: 1280, height: 860 },
-    })
-    onTestFinished(() => context.close())
-    const page = await context.newPage()
-    const faults: string[] = []
-    page.on('pageerror', (error) => faults.push(error.message))
-    page.on('console', (message) => {
-      if (message.type() === 'error') faults.push(message.text())
-    })
+inChromium('the pages of the web service', (open) => {
+  async function visit(url: string, { dark = false, phone = false } = {}) {
+    const { page, faults } = await open({ dark, ...(phone && { width: 320, height: 700 }) })
     await page.goto(url)
     return { page, faults }
   }
-
-  // Frames are left to themselves: a mail runs no script, so nothing can be injected into it.
-  const violations = async (page: Page) =>
-    (await new AxeBuilder({ page }).setLegacyMode(true).analyze()).violations.map(
-      ({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 120)}`,
-    )
-  const overflows = (page: Page) =>
-    page.evaluate('document.documentElement.scrollWidth > document.documentElement.clientWidth')
 
   const routes = [
     '/',
@@ -73,10 +30,10 @@ describe.runIf(hasChromium())('the pages of the web service in Chromium', () => 
   )(
     '$route has no accessibility violation and fits its screen (dark: $dark, phone: $phone)',
     async ({ route, ...screen }) => {
-      const { page, faults } = await open(`${origin}${route}`, screen)
+      const { page, faults } = await visit((await serveWeb(openPlatform({ env: {} }))) + route, screen)
       expect(await page.getByRole('heading', { level: 1 }).count()).toBe(1)
-      expect(await violations(page)).toEqual([])
-      expect(await overflows(page)).toBe(false)
+      expect(await findingsOf(page)).toEqual([])
+      expect(await fitsWidth(page)).toBe(true)
       const name = route.replace(/[?].*/, '').replaceAll('/', '-')
       await keepScreenshot(page, `page${name}-${screen.phone ? 'phone-dark' : 'desktop-light'}`)
       expect(faults.filter((fault) => !/status of 4\d\d/.test(fault))).toEqual([])
@@ -100,15 +57,9 @@ describe.runIf(hasChromium())('the pages of the web service in Chromium', () => 
         return { kind: 'sent', id: key }
       }),
     })
-    const listener = await listen('127.0.0.1', 0)
-    listener.serve(platform.web)
-    onTestFinished(async () => {
-      await listener.close()
-      await platform.close()
-    })
-    service = `http://127.0.0.1:${listener.port}`
+    service = await serveWeb(platform)
 
-    const { page, faults } = await open(listed, { phone: true })
+    const { page, faults } = await visit(listed, { phone: true })
     const subscribe = async (address: string) => {
       await page.getByRole('textbox', { name: 'E-mail address' }).fill(address)
       await page.getByRole('button', { name: 'Subscribe' }).click()
@@ -120,12 +71,12 @@ describe.runIf(hasChromium())('the pages of the web service in Chromium', () => 
       .toBe('Look into your mail: a link to confirm the address is on its way.')
     await expect.poll(() => recipients).toEqual(['reader@example.com'])
     expect(faults).toEqual([])
-    expect(await violations(page)).toEqual([])
-    expect(await overflows(page)).toBe(false)
+    expect(await findingsOf(page)).toEqual([])
+    expect(await fitsWidth(page)).toBe(true)
     await subscribe('reader@example')
     await expect.poll(() => answer.textContent()).toBe('This is not a complete e-mail address.')
 
-    const { page: unlisted } = await open(listed.replace('localhost', '127.0.0.1'))
+    const { page: unlisted } = await visit(listed.replace('localhost', '127.0.0.1'))
     await unlisted.getByRole('textbox', { name: 'E-mail address' }).fill('other@example.com')
     await unlisted.getByRole('button', { name: 'Subscribe' }).click()
     await expect
@@ -143,24 +94,12 @@ describe.runIf(hasChromium())('the pages of the web service in Chromium', () => 
         return { kind: 'sent', id: key }
       }),
     })
-    const listener = await listen('127.0.0.1', 0)
-    listener.serve(platform.web)
-    onTestFinished(async () => {
-      await listener.close()
-      await platform.close()
-    })
-    const url = `http://127.0.0.1:${listener.port}`
+    const url = await serveWeb(platform)
     for (const { name, width, dark } of [
       { name: 'desktop', width: 1280, dark: false },
       { name: 'phone', width: 390, dark: true },
     ]) {
-      const context = await browser.newContext({
-        javaScriptEnabled: false,
-        colorScheme: dark ? 'dark' : 'light',
-        viewport: { width, height: 800 },
-      })
-      onTestFinished(() => context.close())
-      const page = await context.newPage()
+      const { page } = await open({ javaScriptEnabled: false, dark, width })
       const looksRight = async (state: string) => {
         await keepScreenshot(page, `subscribe-${state}-${name}`)
         expect(await fitsWidth(page)).toBe(true)
@@ -186,7 +125,7 @@ describe.runIf(hasChromium())('the pages of the web service in Chromium', () => 
     }
     await expect.poll(() => recipients).toEqual(['desktop@example.com', 'phone@example.com'])
     // axe needs scripts.
-    const { page } = await open(url)
+    const { page } = await visit(url)
     expect(await findingsOf(page)).toEqual([])
     await page.goto(`${url}/lessons/1`)
     expect(await findingsOf(page)).toEqual([])

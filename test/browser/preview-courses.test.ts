@@ -1,23 +1,17 @@
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { Page } from 'playwright-core'
+import { expect, onTestFinished, test } from 'vitest'
 import { noticeSamples } from '../../src/cli/preview/page.ts'
 import { openSender } from '../../src/cli/preview/sender.ts'
 import { servePreview } from '../../src/cli/preview/server.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { kilnSchool } from '../support/kiln-school.ts'
-import { hasChromium, launchChromium } from './chromium.ts'
+import { inChromium, SCREENS, screenName } from './chromium.ts'
 import { findingsOf, fitsWidth, keepScreenshot } from './looks.ts'
 
 const GAP = 'course=firing&zone=Europe/Berlin&start=2026-03-28T01:00'
 
-describe.runIf(hasChromium())('the courses of the preview in Chromium', () => {
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await launchChromium()
-  })
-  afterAll(() => browser?.close())
-
+inChromium('the courses of the preview', (open) => {
   async function openPage(path: string, { dark = false, width = 1280, scripts = true, days = 3 } = {}) {
     const school = await kilnSchool(await emptyFolder(), { days })
     const { courses, language } = school.platform
@@ -28,22 +22,11 @@ describe.runIf(hasChromium())('the courses of the preview in Chromium', () => {
       now: () => Date.parse('2026-11-22T12:00:00Z'),
       notices: noticeSamples(school.platform),
     })
-    const context = await browser.newContext({
-      colorScheme: dark ? 'dark' : 'light',
-      viewport: { width, height: 900 },
-      javaScriptEnabled: scripts,
-    })
     onTestFinished(async () => {
-      await context.close()
       await preview.close()
       school.workshop.close()
     })
-    const page = await context.newPage()
-    const faults: string[] = []
-    page.on('pageerror', (error) => faults.push(error.message))
-    page.on('console', (message) => {
-      if (message.type() === 'error') faults.push(message.text())
-    })
+    const { page, faults } = await open({ dark, width, javaScriptEnabled: scripts })
     page.on('request', (request) => {
       if (!request.url().startsWith(preview.url) && !request.url().startsWith('data:'))
         faults.push(request.url())
@@ -140,14 +123,8 @@ describe.runIf(hasChromium())('the courses of the preview in Chromium', () => {
     expect(await fitsWidth(page)).toBe(true)
   })
 
-  test.each([
-    { dark: false, width: 1280 },
-    { dark: true, width: 1280 },
-    { dark: false, width: 390 },
-    { dark: true, width: 390 },
-  ])('can be used by everyone %o', { timeout: 90_000 }, async (screen) => {
+  test.each(SCREENS)('can be used by everyone %o', { timeout: 90_000 }, async (screen) => {
     const { page } = await openPage(`/courses?${GAP}&language=ar`, screen)
-    const name = `${screen.width}-${screen.dark ? 'dark' : 'light'}`
     for (const [path, picture] of [
       [`/courses?${GAP}&language=ar`, 'timeline'],
       ['/languages?mail=firing-2-wheel&left=de&right=ar&scheme=dark', 'languages'],
@@ -155,7 +132,7 @@ describe.runIf(hasChromium())('the courses of the preview in Chromium', () => {
       await page.goto(new URL(path, page.url()).href)
       expect(await fitsWidth(page), picture).toBe(true)
       expect(await findingsOf(page), picture).toEqual([])
-      await keepScreenshot(page, `preview-${picture}-${name}`)
+      await keepScreenshot(page, `preview-${picture}-${screenName(screen)}`)
     }
   })
 })

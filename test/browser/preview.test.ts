@@ -1,8 +1,8 @@
 import { cp, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { Page } from 'playwright-core'
+import { expect, onTestFinished, test } from 'vitest'
 import { openSender } from '../../src/cli/preview/sender.ts'
 import { servePreview } from '../../src/cli/preview/server.ts'
 import { openWorkshop } from '../../src/cli/preview/workshop.ts'
@@ -11,18 +11,12 @@ import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { MAILS, TEMPLATES } from '../support/learning.ts'
 import { serveBodies } from '../support/servers.ts'
-import { hasChromium, launchChromium } from './chromium.ts'
+import { inChromium, SCREENS, screenName } from './chromium.ts'
 import { findingsOf, fitsWidth, keepScreenshot } from './looks.ts'
 
 const templates = fileURLToPath(new URL('../../templates', import.meta.url))
 
-describe.runIf(hasChromium())('the preview in Chromium', () => {
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await launchChromium()
-  })
-  afterAll(() => browser?.close())
-
+inChromium('the preview', (open) => {
   /** The preview over a copy of the templates, and a way to edit one as an editor would. */
   async function openPreview({
     hash = '',
@@ -41,21 +35,11 @@ describe.runIf(hasChromium())('the preview in Chromium', () => {
     await cp(templates, folder, { recursive: true })
     const workshop = openWorkshop({ definitions: MAILS, folders: [{ path: folder }, ...baseMailSet.folders] })
     const preview = await servePreview(workshop, 0, openSender(testContext().context, env, to))
-    const context = await browser.newContext({
-      colorScheme: dark ? 'dark' : 'light',
-      viewport: { width, height: 900 },
-    })
     onTestFinished(async () => {
-      await context.close()
       await preview.close()
       workshop.close()
     })
-    const page = await context.newPage()
-    const faults: string[] = []
-    page.on('pageerror', (error) => faults.push(error.message))
-    page.on('console', (message) => {
-      if (message.type() === 'error') faults.push(message.text())
-    })
+    const { page, faults } = await open({ dark, width })
     await page.goto(`${preview.url}/${hash || '#'}${hash && '&'}key=${preview.key}`)
     await page.getByText('14 mails').waitFor()
     const edit = async (file: string, change: (text: string) => string) => {
@@ -189,12 +173,7 @@ describe.runIf(hasChromium())('the preview in Chromium', () => {
     expect(await mail.locator('img').count()).toBe(0)
   })
 
-  test.each([
-    { dark: false, width: 1280 },
-    { dark: true, width: 1280 },
-    { dark: false, width: 390 },
-    { dark: true, width: 390 },
-  ])('can be used by everyone %o', { timeout: 90_000 }, async (screen) => {
+  test.each(SCREENS)('can be used by everyone %o', { timeout: 90_000 }, async (screen) => {
     const { page } = await openPreview({ hash: '#exam-passed', ...screen })
     for (const [name, sign] of [
       ['HTML', '#view iframe:not(.next)'],
@@ -215,7 +194,7 @@ describe.runIf(hasChromium())('the preview in Chromium', () => {
         "document.querySelector('#view').scrollWidth <= document.querySelector('#view').clientWidth",
       ),
     ).toBe(true)
-    await keepScreenshot(page, `preview-${screen.width}-${screen.dark ? 'dark' : 'light'}`)
+    await keepScreenshot(page, `preview-${screenName(screen)}`)
   })
 
   test('an invalid sample value can be corrected from every tab', async () => {

@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises'
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { readFileSync } from 'node:fs'
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
 import { manyServices } from '../support/many-services.ts'
-import { hasChromium, launchChromium } from './chromium.ts'
+import { inChromium } from './chromium.ts'
 import { findingsOf, fitsWidth, keepScreenshot } from './looks.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 7, 26, 34)
@@ -11,20 +11,15 @@ const WORD = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswer'
 const DESKTOP = { width: 1280, height: 900 }
 const PHONE = { width: 320, height: 700 }
 
-describe.runIf(hasChromium())('the status page at its limits in Chromium', () => {
-  let browser: Browser
-  let script: string
-  beforeAll(async () => {
-    browser = await launchChromium()
-    script = await readFile(new URL('../../dist/status.js', import.meta.url), 'utf8')
-  })
-  afterAll(() => browser?.close())
+inChromium('the status page at its limits', (open) => {
+  const script = readFileSync(new URL('../../dist/status.js', import.meta.url), 'utf8')
 
-  async function open(many: Parameters<typeof manyServices>[1] = {}, options: BrowserContextOptions = {}) {
+  async function openWith(
+    many: Parameters<typeof manyServices>[1] = {},
+    options: Parameters<typeof open>[0] = {},
+  ) {
     const { page: start, all } = manyServices(NOW, { script, ...many })
-    const context = await browser.newContext({ viewport: DESKTOP, ...options })
-    onTestFinished(() => context.close())
-    const page = await context.newPage()
+    const { page } = await open(options)
     await page.route('**/*', (route) => {
       const { pathname } = new URL(route.request().url())
       const found = { '/': start, '/incidents/index.html': all }[pathname]
@@ -50,7 +45,7 @@ describe.runIf(hasChromium())('the status page at its limits in Chromium', () =>
     { timeout: 120_000 },
     async (name, viewport) => {
       expect(WORD).toHaveLength(52)
-      const { page } = await open({ services: 3, incidents: 20, word: WORD }, { viewport })
+      const { page } = await openWith({ services: 3, incidents: 20, word: WORD }, { viewport })
       await isUsable(page, `words-${name}`)
       await page.goto('http://status.example/incidents/index.html')
       await isUsable(page, `words-incidents-${name}`)
@@ -59,14 +54,14 @@ describe.runIf(hasChromium())('the status page at its limits in Chromium', () =>
 
   test('zoomed to 200 %, it reflows and nothing is cut', { timeout: 120_000 }, async () => {
     const viewport = { width: DESKTOP.width / 2, height: DESKTOP.height / 2 }
-    const { page } = await open({ services: 5, incidents: 20 }, { viewport, deviceScaleFactor: 2 })
+    const { page } = await openWith({ services: 5, incidents: 20 }, { viewport, deviceScaleFactor: 2 })
     await isUsable(page, 'zoom')
     const cut = `[...document.querySelectorAll('main *')].filter((one) => getComputedStyle(one).overflowX !== 'visible' && !one.matches('svg *, svg, thead') && one.scrollWidth > one.clientWidth + 1).map((one) => one.outerHTML.slice(0, 80))`
     expect(await page.evaluate(cut)).toEqual([])
   })
 
   test('a hundred services can be searched by the keyboard alone', { timeout: 120_000 }, async () => {
-    const { page } = await open({ services: 100 })
+    const { page } = await openWith({ services: 100 })
     expect(await page.locator('details.service').count()).toBe(100)
     await isUsable(page, 'hundred')
     await page.getByRole('searchbox').focus()
@@ -79,7 +74,7 @@ describe.runIf(hasChromium())('the status page at its limits in Chromium', () =>
   test('a thousand incidents leave the page small, and are listed on their own', {
     timeout: 120_000,
   }, async () => {
-    const { page, start, all } = await open({ services: 5, incidents: 1000 })
+    const { page, start, all } = await openWith({ services: 5, incidents: 1000 })
     expect(start.html.length - script.length).toBeLessThan(60 * 1024)
     expect(all.html.length).toBeLessThan(400 * 1024)
     await isUsable(page, 'thousand')
@@ -92,7 +87,7 @@ describe.runIf(hasChromium())('the status page at its limits in Chromium', () =>
   test('with Tab alone everything is reached in its order, and shows where the focus is', {
     timeout: 120_000,
   }, async () => {
-    const { page } = await open({ services: 3, incidents: 3 })
+    const { page } = await openWith({ services: 3, incidents: 3 })
     const focusable = `[...document.querySelectorAll('a[href], summary, button, input, [tabindex="0"]')].filter((one) => one.checkVisibility()).length`
     const now = `(() => {
       const one = document.activeElement
@@ -120,7 +115,7 @@ describe.runIf(hasChromium())('the status page at its limits in Chromium', () =>
 
   test('nothing moves, whether or not a person asks for less motion', async () => {
     for (const reducedMotion of ['reduce', 'no-preference'] as const) {
-      const { page } = await open({ services: 12, incidents: 3 }, { reducedMotion })
+      const { page } = await openWith({ services: 12, incidents: 3 }, { reducedMotion })
       await page.locator('details.service summary').first().click()
       expect(await page.evaluate('document.getAnimations().length')).toBe(0)
       const moving = `[...document.querySelectorAll('*')].filter((one) => { const style = getComputedStyle(one); return style.transitionDuration !== '0s' || style.animationName !== 'none' || style.scrollBehavior !== 'auto' }).length`
@@ -132,7 +127,7 @@ describe.runIf(hasChromium())('the status page at its limits in Chromium', () =>
     'in forced %s colors states keep their shapes, and controls their borders',
     { timeout: 120_000 },
     async (colorScheme) => {
-      const { page } = await open({ services: 3, incidents: 3 }, { forcedColors: 'active', colorScheme })
+      const { page } = await openWith({ services: 3, incidents: 3 }, { forcedColors: 'active', colorScheme })
       await isUsable(page, `forced-${colorScheme}`)
       const ground = await page.evaluate('getComputedStyle(document.body).backgroundColor')
       const strokes = `[...document.querySelectorAll('main .sign')].map((one) => getComputedStyle(one).color)`

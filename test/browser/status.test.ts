@@ -1,19 +1,19 @@
-import type { Browser, Route } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { Route } from 'playwright-core'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/core/host.ts'
 import type { CountedKind } from '../../src/core/mail/feedback/sending.ts'
 import type { History } from '../../src/core/status/history.ts'
 import { openHistory, openStore } from '../../src/core/store/open.ts'
 import type { Store } from '../../src/core/store/store.ts'
-import { listen } from '../../src/daemon/listen.ts'
 import { openLearning } from '../support/learning.ts'
 import { manyServices } from '../support/many-services.ts'
 import { recordLearningDays } from '../support/sample-health.ts'
-import { hasChromium, launchChromium } from './chromium.ts'
+import { inChromium, SCREENS, screenName, serveWeb } from './chromium.ts'
 import { findingsOf, fitsWidth, keepScreenshot } from './looks.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 7, 26, 34)
 const TOKEN = 'a-health-token-of-thirty-two-bytes'
+const OPERATOR = { username: 'operator', password: TOKEN }
 const someMailer = {
   kind: 'api',
   send: async () => ({ kind: 'sent', id: '' }) as const,
@@ -32,13 +32,8 @@ const OVERLAPS = `(() => {
   }).map((one) => one.textContent)
 })()`
 
-describe.runIf(hasChromium())('the status page in Chromium', () => {
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await launchChromium()
-  })
+inChromium('the status page', (open) => {
   afterAll(async () => {
-    await browser?.close()
     for (const history of records.values()) await (await history).close()
   })
 
@@ -51,26 +46,12 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
     return history
   }
 
-  async function serve(
-    state: State,
-    options: Partial<Parameters<typeof openLearning>[0]> = {},
-  ): Promise<string> {
+  async function serve(state: State, options: Partial<Parameters<typeof openLearning>[0]> = {}) {
     const recorded = records.get(state) ?? record(state)
     records.set(state, recorded)
-    const history = await recorded
-    const platform = openLearning({
-      env: { HEALTH_DEEP_TOKEN: TOKEN },
-      clock: { ...systemClock, now: () => NOW },
-      history,
-      ...options,
-    })
-    const listener = await listen('127.0.0.1', 0)
-    listener.serve(platform.web)
-    onTestFinished(async () => {
-      await listener.close()
-      await platform.close()
-    })
-    return `http://127.0.0.1:${listener.port}`
+    const clock = { ...systemClock, now: () => NOW }
+    const env = { HEALTH_DEEP_TOKEN: TOKEN }
+    return serveWeb(openLearning({ env, clock, history: await recorded, ...options }))
   }
 
   test.each([
@@ -84,18 +65,11 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
     'has no accessibility violation and fits its screen %o',
     { timeout: 60_000 },
     async ({ state, dark, width }) => {
-      const context = await browser.newContext({
-        colorScheme: dark ? 'dark' : 'light',
-        viewport: { width, height: 900 },
-      })
-      onTestFinished(() => context.close())
-      const page = await context.newPage()
-      const faults: string[] = []
-      page.on('console', (message) => void (message.type() === 'error' && faults.push(message.text())))
+      const { page, faults } = await open({ dark, width })
       await page.goto(await serve(state))
       expect(await findingsOf(page)).toEqual([])
       expect(await fitsWidth(page)).toBe(true)
-      await keepScreenshot(page, `status-${state}-${width}-${dark ? 'dark' : 'light'}`)
+      await keepScreenshot(page, `status-${state}-${screenName({ width, dark })}`)
       expect(faults).toEqual([])
       // Ninety days of each row are drawn, next to each other and within the page.
       for (const bars of await page.locator('main svg.bars[data-line]').all()) {
@@ -106,30 +80,11 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
     },
   )
 
-  const SCREENS = [
-    { width: 1280, dark: false },
-    { width: 1280, dark: true },
-    { width: 390, dark: false },
-    { width: 390, dark: true },
-  ]
-  test.each(
-    SCREENS.flatMap((screen) => [
-      { view: 'operator', ...screen },
-      { view: 'fifty', ...screen },
-    ]),
-  )(
+  test.each(SCREENS.flatMap((screen) => ['operator', 'fifty'].map((view) => ({ view, ...screen }))))(
     'the operator view and fifty services fit their screen and leave axe nothing to find %o',
-    {
-      timeout: 60_000,
-    },
-    async ({ view, width, dark }) => {
-      const context = await browser.newContext({
-        colorScheme: dark ? 'dark' : 'light',
-        viewport: { width, height: 900 },
-        extraHTTPHeaders: { Authorization: `Bearer ${TOKEN}` },
-      })
-      onTestFinished(() => context.close())
-      const page = await context.newPage()
+    { timeout: 60_000 },
+    async ({ view, ...screen }) => {
+      const { page } = await open({ ...screen, extraHTTPHeaders: { Authorization: `Bearer ${TOKEN}` } })
       const url = await serve('failing')
       await page.route('**/fifty', (route) =>
         route.fulfill({ body: manyServices(NOW).page.html, contentType: 'text/html' }),
@@ -139,18 +94,13 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
       else await page.getByText('no answer in time').first().waitFor()
       expect(await findingsOf(page)).toEqual([])
       expect(await fitsWidth(page)).toBe(true)
-      await keepScreenshot(page, `status-${view}-${width}-${dark ? 'dark' : 'light'}`)
+      await keepScreenshot(page, `status-${view}-${screenName(screen)}`)
     },
   )
 
   test('works without scripts, and shows reasons after the browser asked for the token', async () => {
     const url = await serve('failing')
-    const context = await browser.newContext({
-      javaScriptEnabled: false,
-      httpCredentials: { username: 'operator', password: TOKEN },
-    })
-    onTestFinished(() => context.close())
-    const page = await context.newPage()
+    const { page } = await open({ javaScriptEnabled: false, httpCredentials: OPERATOR })
     await page.goto(url)
     await page.getByRole('heading', { level: 1, name: /^Mail \(Web\) is failing/ }).waitFor()
     expect(await page.getByText('no answer in time').count()).toBe(0)
@@ -188,12 +138,7 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
       const store = await storeWithMail()
       onTestFinished(() => store.close())
       const url = await serve('ok', { store, mailer: someMailer })
-      const context = await browser.newContext({
-        viewport: { width, height: 900 },
-        httpCredentials: { username: 'operator', password: TOKEN },
-      })
-      onTestFinished(() => context.close())
-      const page = await context.newPage()
+      const { page } = await open({ width, httpCredentials: OPERATOR })
       await page.goto(url)
       expect(await page.getByRole('heading', { name: 'Mail, last 14 days' }).count()).toBe(0)
       await page.goto(`${url}/?details`)
@@ -210,9 +155,7 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
 
   test('a day tells what happened and how long, by mouse, by keyboard and by touch', async () => {
     const url = await serve('failing')
-    const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, hasTouch: true })
-    onTestFinished(() => context.close())
-    const page = await context.newPage()
+    const { page } = await open({ hasTouch: true })
     await page.goto(url)
     const tip = page.locator('.tip')
     const days = page.getByRole('slider', { name: 'Days of Web', exact: true })
@@ -246,9 +189,7 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
 
   test('refreshes itself each minute where the reader is, and says how old it is when it cannot', async () => {
     const url = await serve('ok')
-    const context = await browser.newContext({ viewport: { width: 1280, height: 900 } })
-    onTestFinished(() => context.close())
-    const page = await context.newPage()
+    const { page } = await open()
     await page.clock.install({ time: NOW })
     await page.goto(url)
     await page.getByRole('slider', { name: 'Days of API', exact: true }).focus()
@@ -270,9 +211,7 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
 
   test('a refresh keeps what a person typed, chose, opened, selected and scrolled to', async () => {
     const url = await serve('ok', { mailer: someMailer })
-    const context = await browser.newContext({ viewport: { width: 1280, height: 700 } })
-    onTestFinished(() => context.close())
-    const page = await context.newPage()
+    const { page } = await open({ height: 700 })
     await page.clock.install({ time: NOW })
     await page.goto(url)
     await page.getByText(/features are off/).click()
@@ -305,9 +244,7 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
   })
 
   test('the age of the last check goes on, and times are in the zone of the reader with UTC on hover', async () => {
-    const context = await browser.newContext({ timezoneId: 'Europe/Vienna' })
-    onTestFinished(() => context.close())
-    const page = await context.newPage()
+    const { page } = await open({ timezoneId: 'Europe/Vienna' })
     // The clock of the reader is a day off.
     await page.clock.install({ time: NOW + 86_400_000 })
     await page.goto(await serve('failing'))
@@ -321,9 +258,7 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
   })
 
   test('an incident has a page of its own, and the list of all leads to it', async () => {
-    const context = await browser.newContext({ viewport: { width: 1280, height: 900 } })
-    onTestFinished(() => context.close())
-    const page = await context.newPage()
+    const { page } = await open()
     const url = await serve('failing')
     await page.goto(url)
     await page.getByRole('link', { name: /^Mail \(Web\) has been failing/ }).click()
@@ -340,9 +275,7 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
   })
 
   test.each([1280, 390])('pointing at a day marks it and hides no figure, at %i px', async (width) => {
-    const context = await browser.newContext({ viewport: { width, height: 900 } })
-    onTestFinished(() => context.close())
-    const page = await context.newPage()
+    const { page } = await open({ width })
     await page.goto(await serve('failing'))
     const tip = page.locator('.tip')
     for (const line of ['web/', 'web/mail', 'api/job_store']) {
@@ -371,9 +304,7 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
       (route: Route) => route.fulfill({ body: '<main>Back soon</main>', contentType: 'text/html' }),
     ],
   ])('%s makes the page say how old it is', async (_, answer) => {
-    const context = await browser.newContext()
-    onTestFinished(() => context.close())
-    const page = await context.newPage()
+    const { page } = await open()
     await page.clock.install({ time: NOW })
     await page.goto(await serve('ok'))
     await page.route('**/', answer)
@@ -386,9 +317,7 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
   })
 
   test('printed, it is black on white, with its days and without links', async () => {
-    const context = await browser.newContext({ colorScheme: 'dark', viewport: { width: 1280, height: 900 } })
-    onTestFinished(() => context.close())
-    const page = await context.newPage()
+    const { page } = await open({ dark: true })
     await page.goto(await serve('ok'))
     await page.emulateMedia({ media: 'print' })
     await keepScreenshot(page, 'status-print')
@@ -403,9 +332,7 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
 
   test('the badge is a picture that another site can show', async () => {
     const url = await serve('degraded')
-    const context = await browser.newContext()
-    onTestFinished(() => context.close())
-    const page = await context.newPage()
+    const { page } = await open()
     await page.setContent(`<img src="${url}/badge.svg" alt="">`)
     const width = () => page.evaluate('document.querySelector("img").naturalWidth')
     await expect.poll(width).toBeGreaterThan(100)

@@ -8,6 +8,17 @@ const NOT_CONFIGURED = {
   agent: ['model_a', 'model_b', 'model_c', 'cloudmodel'],
 }
 
+function trouble(
+  service: string,
+  probe: string,
+  state: 'failing' | 'degraded',
+  daysAgo: number,
+  hours: number,
+  reason: string,
+) {
+  return { service, probe, state, daysAgo, hours, reason }
+}
+
 /** An installation with mail, payments and a data store. The API's fault is felt by its neighbors. */
 const learningSampleHealth: SampleHealth = {
   probes: {
@@ -16,40 +27,12 @@ const learningSampleHealth: SampleHealth = {
     agent: { api: 4, course_index: 0.2 },
   },
   trouble: [
-    {
-      service: 'api',
-      probe: 'job_store',
-      state: 'failing',
-      daysAgo: 61.4,
-      hours: 0.7,
-      reason: 'the check failed',
-    },
-    { service: 'web', probe: 'api', state: 'failing', daysAgo: 61.4, hours: 0.7, reason: 'is failing' },
-    { service: 'agent', probe: 'api', state: 'failing', daysAgo: 61.4, hours: 0.7, reason: 'is failing' },
-    {
-      service: 'web',
-      probe: 'mail',
-      state: 'degraded',
-      daysAgo: 33.2,
-      hours: 30,
-      reason: 'the check failed',
-    },
-    {
-      service: 'web',
-      probe: 'payments',
-      state: 'failing',
-      daysAgo: 12.5,
-      hours: 2.1,
-      reason: 'cannot be reached',
-    },
-    {
-      service: 'web',
-      probe: 'mail',
-      state: 'degraded',
-      daysAgo: 4.1,
-      hours: 3,
-      reason: 'no answer in time',
-    },
+    trouble('api', 'job_store', 'failing', 61.4, 0.7, 'the check failed'),
+    trouble('web', 'api', 'failing', 61.4, 0.7, 'is failing'),
+    trouble('agent', 'api', 'failing', 61.4, 0.7, 'is failing'),
+    trouble('web', 'mail', 'degraded', 33.2, 30, 'the check failed'),
+    trouble('web', 'payments', 'failing', 12.5, 2.1, 'cannot be reached'),
+    trouble('web', 'mail', 'degraded', 4.1, 3, 'no answer in time'),
   ],
 }
 
