@@ -2,9 +2,9 @@ import { statSync } from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openSqlite } from '../../src/core/store/sqlite/open.ts'
-import { openPlatform } from '../../src/daemon/index.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { longerOf } from '../support/odds.ts'
+import { opened } from '../support/opened.ts'
 import { testTransport } from '../support/test-transport.ts'
 
 async function open() {
@@ -12,7 +12,7 @@ async function open() {
   const store = await openSqlite(file)
   onTestFinished(() => store.close())
   const tokens: string[] = []
-  const platform = openPlatform({
+  const it = opened({
     env: { EMAIL_LINK_SECRET: 'a-link-secret-of-thirty-two-bytes' },
     store,
     mailer: testTransport(async (message) => {
@@ -20,22 +20,14 @@ async function open() {
       return { kind: 'sent', id: message.key }
     }),
   })
-  onTestFinished(() => platform.close())
   let client = 0
-  const ask = (target: string, init: RequestInit = {}) => {
+  const nobody = () => {
     client += 1
-    const remoteAddress = `10.0.${client >> 8}.${client & 255}`
-    return platform.web.fetch(new Request(`http://web.example${target}`, init), {
-      incoming: { socket: { remoteAddress } },
-    })
+    return `10.0.${client >> 8}.${client & 255}`
   }
-  const subscribe = (email: string) =>
-    ask('/api/email/subscribe', {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify({ email }),
-    })
-  return { file, store, tokens, ask, subscribe }
+  const confirm = (token = '') => it.page(`/api/email/confirm?token=${token}`, { from: nobody() })
+  const subscribe = (email: string) => it.post('/api/email/subscribe', { email }, {}, nobody())
+  return { file, store, tokens, confirm, subscribe }
 }
 
 /** An address of each kind that a stranger might ask about. */
@@ -43,7 +35,7 @@ async function known(it: Awaited<ReturnType<typeof open>>) {
   await it.subscribe('recent@example.com')
   await it.subscribe('confirmed@example.com')
   await expect.poll(() => it.tokens.length).toBe(2)
-  await it.ask(`/api/email/confirm?token=${it.tokens[1]}`, { headers: { Accept: 'text/html' } })
+  await it.confirm(it.tokens[1])
   return ['recent@example.com', 'confirmed@example.com']
 }
 

@@ -6,18 +6,16 @@ import { type AnalyticsUsage, createBudget } from '../../src/core/analytics/stor
 import { systemClock } from '../../src/core/host.ts'
 import { openAnalyticsStore } from '../../src/core/store/open.ts'
 import { emptyFolder } from '../support/folder.ts'
-import { openLearning } from '../support/learning.ts'
+import { opened } from '../support/opened.ts'
 
 const DAY = 86_400_000
 const MB = 1024 * 1024
 
 /** A platform with small budgets, asked by clients of our choice. */
-async function platform(env: Record<string, string> = {}) {
+async function open(env: Record<string, string> = {}) {
   const folder = await emptyFolder()
   const time = { now: Date.UTC(2026, 10, 21, 12), passed: 0 }
-  const warned: string[] = []
-  const log = { debug() {}, info() {}, warn: (event: string) => void warned.push(event), error() {} }
-  const opened = openLearning({
+  const { platform, ask, told } = opened({
     env: {
       STORE_URL: `sqlite:${path.join(folder, 'store.sqlite')}`,
       ANALYTICS_DATASTORE_TABLE: 'visits',
@@ -26,20 +24,10 @@ async function platform(env: Record<string, string> = {}) {
       ...env,
     },
     clock: { ...systemClock, now: () => time.now, monotonic: () => time.passed },
-    log,
   })
-  onTestFinished(() => opened.close())
-  const fetch = (target: string, from: string, init: RequestInit & { duplex?: 'half' } = {}) =>
-    opened.web.fetch(new Request(`http://web.example${target}`, init), {
-      incoming: { socket: { remoteAddress: from } },
-    })
+  const headers = { 'Content-Type': 'application/json' }
   const post = (target: string, body: string | ReadableStream<Uint8Array>, from: string) =>
-    fetch(target, from, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body,
-      duplex: 'half',
-    })
+    ask(target, { method: 'POST', headers, body, from, ...{ duplex: 'half' } })
   const text = 'x'.repeat(60)
   const properties = Object.fromEntries(Array.from({ length: 5 }, (_, at) => [`text${at}`, text]))
   const send = async (from: string) => {
@@ -54,11 +42,12 @@ async function platform(env: Record<string, string> = {}) {
         (statSync(path.join(folder, `store-analytics.sqlite${end}`), { throwIfNoEntry: false })?.size ?? 0),
       0,
     )
-  return { opened, time, fetch, post, send, size, folder, warned }
+  const refusals = () => told('analytics_refused').length
+  return { platform, time, ask, post, send, size, refusals }
 }
 
 test('a client flooding analytics gets an eighth of the day’s budget, and the others the rest', async () => {
-  const { send, size } = await platform({ ANALYTICS_DAILY_MB: '8' })
+  const { send, size } = await open({ ANALYTICS_DAILY_MB: '8' })
   let stored = 0
   for (let at = 0; at < 40; at += 1) {
     const { status, body } = await send('198.51.100.1')
@@ -73,7 +62,7 @@ test('a client flooding analytics gets an eighth of the day’s budget, and the 
 })
 
 test('when the budget of the day is used up nothing more is stored, visibly, until the next day', async () => {
-  const { opened, time, send, fetch, post, warned } = await platform({ ANALYTICS_DAILY_MB: '1' })
+  const { platform, time, send, ask, post, refusals } = await open({ ANALYTICS_DAILY_MB: '1' })
   await send('198.51.100.200')
   expect((await send('198.51.100.200')).body.reason).toMatch(/its share of the day/)
   let refused: string | undefined
@@ -83,9 +72,12 @@ test('when the budget of the day is used up nothing more is stored, visibly, unt
   }
   expect(refused).toMatch(/until tomorrow/)
   // The first cause of a day does not silence the second.
-  expect(warned.filter((event) => event === 'analytics_refused')).toHaveLength(2)
-  expect((await opened.health('web')).probes.analytics).toMatchObject({ state: 'degraded', reason: refused })
-  const metrics = await (await fetch('/metrics', '127.0.0.1')).text()
+  expect(refusals()).toBe(2)
+  expect((await platform.health('web')).probes.analytics).toMatchObject({
+    state: 'degraded',
+    reason: refused,
+  })
+  const metrics = await (await ask('/metrics', { from: '127.0.0.1' })).text()
   expect(metrics).toMatch(/^platformctl_analytics_refused_total\{reason="day"\} 1$/m)
   const bytes = Number(/^platformctl_analytics_size_bytes (\d+)/m.exec(metrics)?.[1])
   expect(bytes).toBeGreaterThan(MB)
@@ -93,11 +85,16 @@ test('when the budget of the day is used up nothing more is stored, visibly, unt
   expect((await post('/api/email/subscribe', '{"email":"ada@example.com"}', '198.51.100.1')).status).toBe(202)
   time.now += DAY
   expect((await send('198.51.100.1')).body.stored).toBe(true)
-  expect((await opened.health('web')).probes.analytics?.state).toBe('ok')
+  expect((await platform.health('web')).probes.analytics?.state).toBe('ok')
 })
 
 test('the budget in all holds over days, told once in each, and what expires makes room, visibly', async () => {
-  const { opened, time, send, warned } = await platform({
+  const {
+    platform,
+    time,
+    send,
+    refusals: all,
+  } = await open({
     ANALYTICS_DAILY_MB: '100',
     ANALYTICS_TOTAL_MB: '1',
   })
@@ -106,15 +103,15 @@ test('the budget in all holds over days, told once in each, and what expires mak
   expect(reason).toMatch(/ANALYTICS_TOTAL_MB/)
   const refusals = async () => {
     for (const client of [1, 2]) expect((await send(`198.51.100.${client}`)).body.reason).toBe(reason)
-    return warned.filter((event) => event === 'analytics_refused').length
+    return all()
   }
   expect(await refusals()).toBe(1)
   time.now += 2 * DAY
   expect(await refusals()).toBe(2)
-  const probe = async () => (await opened.health('web', { deep: true })).probes.analytics
+  const probe = async () => (await platform.health('web', { deep: true })).probes.analytics
   expect(await probe()).toMatchObject({ state: 'degraded', reason })
   time.now += 396 * DAY
-  await opened.ingest.prune()
+  await platform.ingest.prune()
   time.passed += 60_000
   expect(await probe()).toMatchObject({ state: 'ok' })
   expect((await send('198.51.100.2')).body.stored).toBe(true)
@@ -175,7 +172,7 @@ function waiting(bytes: number) {
 }
 
 test('one client holds an eighth of the memory for bodies at once, all together no more than there is', async () => {
-  const { post } = await platform({ BODY_MEMORY_MB: '8' })
+  const { post } = await open({ BODY_MEMORY_MB: '8' })
   // The first loads the route.
   await post('/api/analytics', '{}', '203.0.113.1')
   const held: { answer: Promise<Response>; finish: () => void }[] = []

@@ -1,31 +1,24 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { HealthReport } from '../../src/core/health/probe.ts'
 import type { RouteContext } from '../../src/daemon/http/context.ts'
 import type { Site } from '../../src/daemon/http/route.ts'
 import { route } from '../../src/daemon/routes/health.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { accountPlatform, token } from '../support/accounts.ts'
-import { begin, openLearning } from '../support/learning.ts'
+import { opened } from '../support/opened.ts'
 import { arrivalStore, REST_TOKEN, restStore } from '../support/rest-store.ts'
+import { subscribe } from '../support/subscribers.ts'
 
 const SECRET = 'a-dispatch-secret-of-thirty-two-b'
 const TOKEN = 'a-health-token-of-thirty-two-bytes'
 
 function open(env: Record<string, string> = {}) {
-  const warned: string[] = []
-  const quiet = () => {}
-  const platform = openLearning({
-    env: { EMAIL_DISPATCH_SECRET: SECRET, HEALTH_DEEP_TOKEN: TOKEN, ...env },
-    log: { debug: quiet, info: quiet, warn: (event) => void warned.push(event), error: quiet },
-  })
-  onTestFinished(() => platform.close())
+  const it = opened({ env: { EMAIL_DISPATCH_SECRET: SECRET, HEALTH_DEEP_TOKEN: TOKEN, ...env } })
   const ask = (target: string, from: string, headers: Record<string, string> = {}, method = 'GET') =>
-    platform.web.fetch(new Request(`http://web.example${target}`, { method, headers }), {
-      incoming: { socket: { remoteAddress: from } },
-    })
+    it.ask(target, { from, headers, method })
   const guess = async (secret: string, from: string, headers: Record<string, string> = {}) =>
     (await ask('/api/email/dispatch', from, { Authorization: `Bearer ${secret}`, ...headers }, 'POST')).status
-  return { platform, ask, guess, warned }
+  return { platform: it.platform, told: it.told, ask, guess }
 }
 
 const PERSONAL =
@@ -70,16 +63,7 @@ test('no metric that is shown to everybody changes when somebody subscribes, con
   const store = await platform.store()
   await seen()
   const before = await seen()
-  const identity = 'ada@example.com'
-  await store.course.requestConfirmation({
-    course: 'quantum',
-    identity,
-    address: identity,
-    id: 'ada',
-    tokenHash: 'h',
-    now: Date.now(),
-  })
-  await store.course.confirm({ begin, tokenHash: 'h', now: Date.now() })
+  await subscribe(store, 'ada', Date.now())
   await ask('/api/email/confirm?token=x', '198.51.100.7')
   expect(await seen()).toBe(before)
 })
@@ -125,12 +109,12 @@ test('a hundred right secrets at once all pass', async () => {
 })
 
 test('behind a proxy that is not named, a guesser locks out neither other visitors nor the dispatch, and health shows it', async () => {
-  const { platform, guess, warned } = open({ RATE_LIMIT_PER_MINUTE: '1000' })
+  const { platform, guess, told } = open({ RATE_LIMIT_PER_MINUTE: '1000' })
   const proxy = '10.0.0.7'
   for (let n = 0; n < 21; n += 1) await guess(`wrong-${n}`, proxy, { 'X-Forwarded-For': '198.51.100.1' })
   expect(await guess(SECRET, proxy, { 'X-Forwarded-For': '198.51.100.1' })).toBe(429)
   expect(await guess(SECRET, proxy, { 'X-Forwarded-For': '198.51.100.2' })).toBe(503)
-  expect(warned).toContain('proxy_not_trusted')
+  expect(told('proxy_not_trusted')).not.toEqual([])
   expect((await platform.health('web')).probes.sharedstore).toMatchObject({
     state: 'degraded',
     reason: expect.stringContaining('TRUST_PROXY'),

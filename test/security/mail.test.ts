@@ -7,7 +7,9 @@ import type { PlatformOptions } from '../../src/daemon/index.ts'
 import { accountPlatform, bodyOf, NOW, RECORDS, token } from '../support/accounts.ts'
 import { anyText } from '../support/any-text.ts'
 import { begin } from '../support/learning.ts'
+import { asking } from '../support/opened.ts'
 import { addressOf, openTestStore, STORES } from '../support/stores.ts'
+import { asked, subscribe } from '../support/subscribers.ts'
 
 const DAY = 86_400_000
 const BROWSER = { Accept: 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8', 'User-Agent': 'Mozilla/5.0' }
@@ -20,7 +22,7 @@ async function unconfirmed(options: Partial<PlatformOptions> = {}) {
   const link = new URL(/https?:\S+token=[\w-]+/.exec(it.messages[0]?.text ?? '')?.[0] ?? '')
   const path = link.pathname + link.search
   const follow = (headers: Record<string, string>, method = 'GET') =>
-    it.platform.web.fetch(new Request(`http://web.example${path}`, { method, headers }))
+    asking(it.platform).ask(path, { method, headers })
   const store = await openTestStore({ kind: 'sqlite', file: it.file })
   const state = async () => (await store.course.find('grace@example.org'))?.state
   return { ...it, follow, state }
@@ -84,7 +86,7 @@ async function subscribed(options: Partial<PlatformOptions> = {}) {
   const link = new URL(/<(.*)>/.exec(it.messages[1]?.headers['List-Unsubscribe'] ?? '')?.[1] ?? '')
   const forged = `${link.pathname}?s=AAAAAAAAAAAA.1&t=x`
   const open = (headers: Record<string, string>, method = 'GET', path = link.pathname + link.search) =>
-    it.platform.web.fetch(new Request(`http://web.example${path}`, { method, headers }))
+    asking(it.platform).ask(path, { method, headers })
   return { state: it.state, open, forged }
 }
 /** A page without what differs between two requests. */
@@ -233,45 +235,37 @@ test('spelling an address anew mails it no second confirmation within the hour',
 })
 
 describe.each(STORES)('on the store %s', (kind) => {
-  const ask = (id: string, now: number, more = {}) => ({
-    course: 'quantum',
-    identity: `${id}@example.com`,
-    address: `${id}@example.com`,
-    id,
-    tokenHash: `hash-${id}-${now}`,
-    now,
-    ...more,
-  })
-
   test('one mailbox gets one confirmation an hour under two spellings, and the second leaves no row', async () => {
     const { course } = await openTestStore(await addressOf(kind))
     const mailboxKey = 'one@example.com'
-    expect(await course.requestConfirmation(ask('first', NOW, { mailboxKey }))).toMatchObject({ mail: true })
-    expect(await course.requestConfirmation(ask('second', NOW + 1, { mailboxKey }))).toEqual({
+    expect(await course.requestConfirmation(asked('first', NOW, { mailboxKey }))).toMatchObject({
+      mail: true,
+    })
+    expect(await course.requestConfirmation(asked('second', NOW + 1, { mailboxKey }))).toEqual({
       mail: false,
       exhausted: false,
     })
     expect(await course.findById('second')).toBeUndefined()
     // Asked again under the id that it has, as a new link is, a row that is known stays.
-    expect(await course.requestConfirmation(ask('first', NOW + 1, { mailboxKey }))).toMatchObject({
+    expect(await course.requestConfirmation(asked('first', NOW + 1, { mailboxKey }))).toMatchObject({
       mail: false,
     })
     expect(await course.findById('first')).toBeDefined()
-    expect(await course.requestConfirmation(ask('third', NOW + 2))).toMatchObject({ mail: true })
+    expect(await course.requestConfirmation(asked('third', NOW + 2))).toMatchObject({ mail: true })
   })
 
   test('the whole platform mails no more confirmations a day than its budget, and more a day later', async () => {
     const { course } = await openTestStore(await addressOf(kind))
     for (let n = 0; n < 3; n += 1)
-      expect(await course.requestConfirmation(ask(`a${n}`, NOW + n, { mostADay: 3 }))).toMatchObject({
+      expect(await course.requestConfirmation(asked(`a${n}`, NOW + n, { mostADay: 3 }))).toMatchObject({
         mail: true,
       })
     const refused = { mail: false, exhausted: true }
-    expect(await course.requestConfirmation(ask('b', NOW + 9, { mostADay: 3 }))).toEqual(refused)
+    expect(await course.requestConfirmation(asked('b', NOW + 9, { mostADay: 3 }))).toEqual(refused)
     // The same for an address that is known, so that it tells nothing about one.
-    expect(await course.requestConfirmation(ask('a0', NOW + 9, { mostADay: 3 }))).toEqual(refused)
+    expect(await course.requestConfirmation(asked('a0', NOW + 9, { mostADay: 3 }))).toEqual(refused)
     expect(await course.findById('b')).toBeUndefined()
-    expect(await course.requestConfirmation(ask('b', NOW + DAY + 9, { mostADay: 3 }))).toMatchObject({
+    expect(await course.requestConfirmation(asked('b', NOW + DAY + 9, { mostADay: 3 }))).toMatchObject({
       mail: true,
     })
   })
@@ -279,7 +273,7 @@ describe.each(STORES)('on the store %s', (kind) => {
   test('many who subscribe at once get no more confirmations than the budget has left', async () => {
     const { course } = await openTestStore(await addressOf(kind))
     const answers = await Promise.all(
-      Array.from({ length: 30 }, (_, n) => course.requestConfirmation(ask(`a${n}`, NOW, { mostADay: 3 }))),
+      Array.from({ length: 30 }, (_, n) => course.requestConfirmation(asked(`a${n}`, NOW, { mostADay: 3 }))),
     )
     expect(answers.filter(({ mail }) => mail)).toHaveLength(3)
   })
@@ -289,17 +283,16 @@ describe.each(STORES)('on the store %s', (kind) => {
   }, async () => {
     const { course } = await openTestStore(await addressOf(kind))
     const start = NOW - UNCONFIRMED_KEPT_MS - 10 * DAY
-    await course.requestConfirmation(ask('old', start))
-    await course.requestConfirmation(ask('again', start))
-    await course.requestConfirmation(ask('again', NOW - 5 * DAY))
-    await course.requestConfirmation(ask('confirmed', start))
-    await course.confirm({ begin, tokenHash: `hash-confirmed-${start}`, now: start + 1 })
+    await course.requestConfirmation(asked('old', start))
+    await course.requestConfirmation(asked('again', start))
+    await course.requestConfirmation(asked('again', NOW - 5 * DAY))
+    await subscribe({ course }, 'confirmed', start)
     // More than are deleted at once.
     for (let n = 0; n < 510; n += 10)
       await Promise.all(
-        Array.from({ length: 10 }, (_, at) => course.requestConfirmation(ask(`many${n + at}`, start))),
+        Array.from({ length: 10 }, (_, at) => course.requestConfirmation(asked(`many${n + at}`, start))),
       )
-    await course.requestConfirmation(ask('fresh', NOW - DAY))
+    await course.requestConfirmation(asked('fresh', NOW - DAY))
     await course.pruneUnconfirmed(NOW - UNCONFIRMED_KEPT_MS)
     expect(await course.findById('old')).toBeUndefined()
     expect((await course.counts(NOW)).byState).toMatchObject({ unconfirmed: 2, confirmed: 1 })
@@ -308,8 +301,8 @@ describe.each(STORES)('on the store %s', (kind) => {
 
   test('looking at a link says what it would do and does nothing', async () => {
     const { course } = await openTestStore(await addressOf(kind))
-    await course.requestConfirmation(ask('a', NOW))
-    const look = (now: number, tokenHash = `hash-a-${NOW}`) => course.checkToken({ tokenHash, now })
+    await course.requestConfirmation(asked('a', NOW))
+    const look = (now: number, tokenHash = `a.${NOW}`) => course.checkToken({ tokenHash, now })
     expect([await look(NOW), await look(NOW), await look(NOW, 'x'), await look(NOW + 8 * DAY)]).toEqual([
       'use',
       'use',
@@ -317,7 +310,7 @@ describe.each(STORES)('on the store %s', (kind) => {
       'expired',
     ])
     expect((await course.findById('a'))?.state).toBe('unconfirmed')
-    await course.confirm({ begin, tokenHash: `hash-a-${NOW}`, now: NOW })
+    await course.confirm({ begin, tokenHash: `a.${NOW}`, now: NOW })
     expect(await look(NOW)).toBe('confirmed')
   })
 })

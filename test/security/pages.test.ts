@@ -1,16 +1,16 @@
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openSqlite } from '../../src/core/store/sqlite/open.ts'
-import { openPlatform } from '../../src/daemon/index.ts'
 import { ROUTES } from '../../src/daemon/routes.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { opened } from '../support/opened.ts'
 import { testTransport } from '../support/test-transport.ts'
 
 async function open() {
   const messages: { text: string; headers: Readonly<Record<string, string>> }[] = []
   const store = await openSqlite(path.join(await emptyFolder(), 'store.sqlite'))
   onTestFinished(() => store.close())
-  const platform = openPlatform({
+  const { ask } = opened({
     env: {
       NEXT_PUBLIC_SITE_URL: 'https://www.example.com',
       EMAIL_DISPATCH_SECRET: 'a-dispatch-secret-of-thirty-two-b',
@@ -22,9 +22,6 @@ async function open() {
       return { kind: 'sent', id: message.key }
     }),
   })
-  onTestFinished(() => platform.close())
-  const ask = (target: string, init: RequestInit = {}) =>
-    platform.web.fetch(new Request(`http://web.example${target}`, init))
   const page = (target: string) => ask(target, { headers: { Accept: 'text/html' } })
   return { ask, page, messages, store }
 }

@@ -6,6 +6,7 @@ import { validateAll } from '../../src/env.ts'
 import { accountPlatform, clock, NOW, token } from '../support/accounts.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { openLearning } from '../support/learning.ts'
+import { asking } from '../support/opened.ts'
 import { testTransport } from '../support/test-transport.ts'
 
 const [NEW, OLD] = ['the-new-secret-of-thirty-two-bytes', 'the-old-secret-of-thirty-two-bytes']
@@ -16,14 +17,7 @@ test('both of two dispatch secrets and health tokens are accepted, and neither t
     env: { EMAIL_DISPATCH_SECRET: BOTH, HEALTH_DEEP_TOKEN: BOTH },
   })
   const ask = async (target: string, method: string, bearer: string) =>
-    (
-      await platform.web.fetch(
-        new Request(`http://web.example${target}`, {
-          method,
-          headers: { Authorization: `Bearer ${bearer}` },
-        }),
-      )
-    ).status
+    (await asking(platform).ask(target, { method, headers: { Authorization: `Bearer ${bearer}` } })).status
   for (const good of [NEW, OLD]) {
     expect(await ask('/api/email/dispatch', 'POST', good)).toBe(200)
     expect(await ask('/api/health?deep=1', 'GET', good)).not.toBe(401)

@@ -13,10 +13,10 @@ import { openMaintenance, openStore } from '../../src/core/store/open.ts'
 import type { RunningDaemon } from '../../src/daemon/start.ts'
 import { startLearningDaemon } from '../support/daemon.ts'
 import { emptyFolder } from '../support/folder.ts'
-import { joins } from '../support/joins.ts'
 import { authority } from '../support/outside.ts'
 import { hasProgram } from '../support/programs.ts'
 import { rudeSmtp } from '../support/rude-smtp.ts'
+import { subscribe } from '../support/subscribers.ts'
 
 /**
  * Each alert of runbooks/alerts.yaml: its fault is made in a running daemon, whose /metrics before and after become the
@@ -128,7 +128,7 @@ async function daemon({
     /** Subscriptions that were confirmed at the start, straight into the store. */
     async subscribers(count: number, from = 0) {
       const store = await openStore({ kind: 'sqlite', file: it.file })
-      for (let n = from; n < from + count; n += 1) await joins(store, `p${n}`, START)
+      for (let n = from; n < from + count; n += 1) await subscribe(store, `p${n}`, START)
       await store.close()
     },
   }

@@ -7,9 +7,9 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openStore } from '../../src/core/store/open.ts'
 import { bin, type Daemon, platformctl, startDaemon } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
-import { joins } from '../support/joins.ts'
 import { hasProgram } from '../support/programs.ts'
 import { addressOf, postgresServer } from '../support/stores.ts'
+import { subscribe } from '../support/subscribers.ts'
 import { apiSink } from '../torture/sinks.ts'
 
 const seed = fileURLToPath(new URL('../../scripts/runbooks/seed.ts', import.meta.url))
@@ -141,7 +141,7 @@ test('a database lost while a message is in flight only delays its record', asyn
   const address = await addressOf('postgres')
   if (address?.kind !== 'postgres') throw new TypeError('this is its address')
   const store = await openStore(address)
-  await joins(store, 'ada', Date.now() - 65 * 60 * 1000)
+  await subscribe(store, 'ada', Date.now() - 65 * 60 * 1000)
   await store.close()
   const url = address.url.reveal()
   const database = new URL(url).pathname.slice(1)

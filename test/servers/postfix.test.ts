@@ -12,13 +12,13 @@ import { readSettings } from '../../src/core/env/settings.ts'
 import { createBounceAddresses } from '../../src/core/mail/feedback/bounce-address.ts'
 import { openMailer } from '../../src/core/mail/open.ts'
 import { renderMail } from '../../src/core/mail/template.ts'
-import { secret } from '../../src/core/secret.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { testContext } from '../support/context.ts'
 import { freePort } from '../support/free-port.ts'
-import { joins } from '../support/joins.ts'
 import { compiledMails, TEMPLATES } from '../support/learning.ts'
+import { mailerTo, WELCOME } from '../support/mailers.ts'
+import { subscribe } from '../support/subscribers.ts'
 
 const run = promisify(execFile)
 const POSTFIX = '/usr/sbin/postfix'
@@ -122,14 +122,9 @@ describe.runIf(why === undefined)('through Debian’s Postfix', () => {
     await mailer.close()
   }
   const ownMailer = () =>
-    openMailer({
-      compiled: compiledMails,
-      mail: {
-        key: secret('key'),
-        route: { kind: 'smtp', url: secret(`smtp://127.0.0.1:${port}`) },
-        from: FROM,
-        replyTo: { name: undefined, address: 'help@example.com' },
-      },
+    mailerTo(`smtp://127.0.0.1:${port}`, {
+      from: FROM,
+      replyTo: { name: undefined, address: 'help@example.com' },
     })
 
   test('all fourteen mails arrive, and another MIME parser reads in them what was sent', async () => {
@@ -156,7 +151,6 @@ describe.runIf(why === undefined)('through Debian’s Postfix', () => {
       expect(outcome, name).toMatchObject({ kind: 'sent' })
       if (outcome.kind === 'sent') sent.set(`<${outcome.id}>`, { ...renderMail(mails[name], slots), course })
     }
-    await mailer.close()
 
     const inbox = `${folder}/mail/inbox`
     await settled(async () => {
@@ -192,11 +186,8 @@ describe.runIf(why === undefined)('through Debian’s Postfix', () => {
     const mailer = ownMailer()
     await settled(() => mailer.verify())
     const outcome = await mailer.send({
-      template: 'welcome',
-      slots: { startUrl: 'https://www.example.com/' },
+      ...WELCOME,
       to: { name: undefined, address: 'ada@elsewhere.example' },
-      about: 'user.1',
-      date: DATE,
     })
     expect(outcome).toEqual({
       kind: 'transient',
@@ -204,7 +195,6 @@ describe.runIf(why === undefined)('through Debian’s Postfix', () => {
       isUnclear: true,
       reason: 'the mail server’s policy refused the message (554)',
     })
-    await mailer.close()
   })
 
   test('a bounce after acceptance suppresses its subscriber through the pipe', async () => {
@@ -212,7 +202,7 @@ describe.runIf(why === undefined)('through Debian’s Postfix', () => {
     const store = await openStore({ kind: 'sqlite', file: `${folder}/platform.sqlite` })
     onTestFinished(() => store.close())
     const address = 'ada@bounced.example'
-    await joins(store, 'id-ada', 1, address)
+    await subscribe(store, 'ada', 1, { identity: address, address, id: 'id-ada' })
     const addressKey = await store.getOrCreate('address_key', () => 'the key of addresses of a test')
     const inbox = `${folder}/mail/inbox/new`
     const before = new Set(existsSync(inbox) ? await readdir(inbox) : [])

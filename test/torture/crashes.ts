@@ -11,8 +11,8 @@ import type { StoreAddress } from '../../src/core/env/settings.ts'
 import { secret } from '../../src/core/secret.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { seeded } from '../simulation/seeded.ts'
-import { joins } from '../support/joins.ts'
 import { startPostgres } from '../support/postgres.ts'
+import { subscribe } from '../support/subscribers.ts'
 import { enrolEverywhere, LONGEST_SPACING_MS, misplaced, type School, writeSchool } from './school.ts'
 import { apiSink, type Sink, type Step, smtpSink } from './sinks.ts'
 
@@ -161,7 +161,7 @@ function killAt(sink: Sink, step: Step, nth: number, kill: () => void): void {
 async function fill(address: StoreAddress, people: number): Promise<void> {
   const store = await openStore(address)
   const confirmed = Date.now() - 8 * DAY_MS
-  for (let n = 0; n < people; n += 1) await joins(store, `p${n}`, confirmed)
+  for (let n = 0; n < people; n += 1) await subscribe(store, `p${n}`, confirmed)
   await store.close()
 }
 
