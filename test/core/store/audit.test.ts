@@ -1,14 +1,12 @@
-import { execFileSync } from 'node:child_process'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { auditEntry, type Operator } from '../../../src/core/audit.ts'
 import { systemRandom } from '../../../src/core/host.ts'
-import { openMaintenance, openStore, restoreStore } from '../../../src/core/store/open.ts'
-import { emptyFolder } from '../../support/folder.ts'
+import { openMaintenance } from '../../../src/core/store/open.ts'
+import { NOW, storeWith } from '../../support/restoring.ts'
 import { addressOf, openTestStore, postgresServer } from '../../support/stores.ts'
 import { erasureOf, subscribe } from '../../support/subscribers.ts'
 
-const NOW = Date.UTC(2026, 10, 21)
 const OPERATOR: Operator = { name: 'ops', place: 'box-1' }
 
 const entry = (action: 'erase' | 'restore' | 'suppress', at = NOW, details?: string) =>
@@ -77,28 +75,19 @@ test.each(['sqlite', 'postgres'] as const)(
 )
 
 test('a restore keeps what operators did after the backup, and is in the log itself', async () => {
-  const folder = await emptyFolder()
-  const file = `${folder}/platform.sqlite`
-  const store = await openStore({ kind: 'sqlite', file })
-  await subscribe(store, 'ada')
-  await store.audit.record(entry('suppress', NOW))
-  const maintenance = await openMaintenance({ kind: 'sqlite', file })
-  await maintenance.backup(`${folder}/b.sqlite`, NOW)
-  await maintenance.close()
-  await store.course.erase({ ...erasure, audit: entry('erase', NOW + 1) })
-  await store.close()
-  const restored = async (at: number) => {
-    await restoreStore(
-      { kind: 'sqlite', file },
-      { from: `${folder}/b.sqlite`, force: true, now: at, audit: entry('restore', at, 'b.sqlite') },
-    )
-    const again = await openMaintenance({ kind: 'sqlite', file })
-    onTestFinished(() => again.close())
-    const entries = await again.audit(10)
-    await again.close()
+  const it = await storeWith('ada')
+  await it.store.audit.record(entry('suppress', NOW))
+  await it.backup()
+  await it.store.course.erase({ ...erasure, audit: entry('erase', NOW + 1) })
+  await it.store.close()
+  const restored = async (now: number) => {
+    await it.restore({ now, audit: entry('restore', now, 'b.sqlite') })
+    const maintenance = await openMaintenance({ kind: 'sqlite', file: it.file })
+    const entries = await maintenance.audit(10)
+    await maintenance.close()
     return entries.map(({ action }) => action)
   }
   expect(await restored(NOW + 5000)).toEqual(['restore', 'erase', 'suppress'])
   expect(await restored(NOW + 9000)).toEqual(['restore', 'restore', 'erase', 'suppress'])
-  expect(String(execFileSync('sh', ['-c', `cat "${folder}"/platform-journal.jsonl`]))).not.toContain('ada@')
+  expect(await it.journalText()).not.toContain('ada@')
 })

@@ -1,118 +1,56 @@
-import {
-  chownSync,
-  copyFileSync,
-  mkdirSync,
-  readdirSync,
-  rmdirSync,
-  statSync,
-  symlinkSync,
-  truncateSync,
-} from 'node:fs'
-import { appendFile, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { chownSync, copyFileSync, readdirSync, statSync, symlinkSync } from 'node:fs'
+import { appendFile, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import Database from 'better-sqlite3'
 import { execa } from 'execa'
 import { expect, onTestFinished, test } from 'vitest'
-import { runProgram } from '../../../src/cli/program.ts'
 import { suppressionHash } from '../../../src/core/course/links.ts'
 import { DAY_MS } from '../../../src/core/durations.ts'
 import { storeState } from '../../../src/core/health/engine-probes.ts'
-import { releaseChange, suppressionChange } from '../../../src/core/mail/feedback/store.ts'
 import { recipientHashes } from '../../../src/core/mail/send-once.ts'
 import { entryOf } from '../../../src/core/store/journal.ts'
-import { openMaintenance, openStore, readSchema, restoreStore } from '../../../src/core/store/open.ts'
+import { openMaintenance, openStore, readSchema } from '../../../src/core/store/open.ts'
 import type { Store } from '../../../src/core/store/store.ts'
-import { testContext } from '../../support/context.ts'
+import { learning } from '../../../src/presets/learning/platform.ts'
 import { emptyFolder } from '../../support/folder.ts'
+import { command } from '../../support/in-process.ts'
 import { begin } from '../../support/learning.ts'
+import { KEY, NOW, storeWith } from '../../support/restoring.ts'
+import { isErased } from '../../support/stores.ts'
+import { asked, outcomeOf, subscribe } from '../../support/subscribers.ts'
 
-const NOW = Date.UTC(2026, 10, 21)
-const KEY = 'the key under which this store knows addresses'
-
-async function store() {
-  const folder = await emptyFolder()
-  const at = (name: string) => path.join(folder, name)
-  const file = at('platform.sqlite')
-  const open = async (): Promise<Store> => {
-    const opened = await openStore({ kind: 'sqlite', file })
-    onTestFinished(() => opened.close())
-    return opened
-  }
-  const opened = await open()
-  await opened.getOrCreate('address_key', () => KEY)
-  const confirm = async (name: string) => {
-    const identity = `${name}@example.com`
-    const request = { course: 'quantum', identity, address: identity, id: name, tokenHash: name, now: NOW }
-    await opened.course.requestConfirmation(request)
-    await opened.course.confirm({ begin, tokenHash: name, now: NOW })
-  }
-  for (const name of ['ada', 'grace', 'joan']) await confirm(name)
-  const erase = (name: string, within = opened, recipients: readonly string[] = []) =>
-    within.course.erase({
-      identity: `${name}@example.com`,
-      spellings: [`${name}@example.com`],
-      recipients,
-      suppressionHash: suppressionHash(KEY, `${name}@example.com`),
-      now: NOW + 1,
-    })
-  const suppress = (name: string) => {
-    const suppression = { cause: 'manual', at: NOW, source: 'operator', reason: 'asked' } as const
-    return opened.feedback.apply([suppressionChange(`${name}@example.com`, suppression, () => [])], NOW)
-  }
-  const backup = async (name: string, of = file) => {
-    const maintenance = await openMaintenance({ kind: 'sqlite', file: of })
-    await maintenance.backup(at(name), NOW)
-    await maintenance.close()
-    return at(name)
-  }
-  const restore = (to: string, options: Partial<Parameters<typeof restoreStore>[1]>) =>
-    restoreStore(
-      { kind: 'sqlite', file: at(to) },
-      { from: at('b.sqlite'), force: false, now: NOW + 9, ...options },
-    )
-  const states = async (name: string) => {
-    const restored = await openStore({ kind: 'sqlite', file: at(name) })
-    const found = await Promise.all(
-      ['ada', 'grace', 'joan'].map((one) => restored.course.find(`${one}@example.com`)),
-    )
-    await restored.close()
-    return found.map((one) => one?.state)
-  }
-  return {
-    at,
-    file,
-    open,
-    opened,
-    erase,
-    suppress,
-    backup,
-    restore,
-    states,
-    journal: at('platform-journal.jsonl'),
-  }
+const three = () => storeWith('ada', 'grace', 'joan')
+/** What looks at the health of a store has it write what its journal is owed. */
+async function caughtUp(it: { readonly open: () => Promise<Store> }) {
+  const store = await it.open()
+  await store.ping()
+  await store.close()
 }
+/** A new place without a store and a journal. */
+const ELSEWHERE = 'new/platform.sqlite'
 
 test('a restore elsewhere needs the journal of the replaced store, and names the time that is not covered without it', async () => {
-  const it = await store()
-  await it.backup('b.sqlite')
-  await it.opened.course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW + 1 })
+  const it = await three()
+  await it.backup()
+  await it.leave('ada')
   await it.erase('joan')
-  await it.opened.close()
-  await expect(it.restore('new/platform.sqlite', {})).rejects.toThrow(
+  await it.store.close()
+  await expect(it.restore({}, ELSEWHERE)).rejects.toThrow(
     /was made at 2026-11-21T00:00:00\.000Z, and there is no .*new\/platform-journal\.jsonl: .* would be mailed again/,
   )
   // Without the replaced store nobody knows what a copy of the journal misses.
-  expect(await it.restore('new/platform.sqlite', { journal: it.journal })).toMatchObject({
+  expect(await it.restore({ journal: it.journal }, ELSEWHERE)).toMatchObject({
     replayed: { unsubscribed: 1, erased: 1 },
     coveredTo: NOW + 1,
   })
-  expect(await it.states('new/platform.sqlite')).toEqual(['unsubscribed', 'confirmed', undefined])
+  expect(await it.states(ELSEWHERE)).toEqual(['unsubscribed', 'confirmed', undefined])
   // The journal moved with it: the next restore there needs no other.
-  expect(await it.restore('new/platform.sqlite', { force: true, now: NOW + 5000 })).toMatchObject({
+  expect(await it.restore({ now: NOW + 5000 }, ELSEWHERE)).toMatchObject({
     replayed: { erased: 1, unsubscribed: 1 },
     uncoveredSince: undefined,
     coveredTo: undefined,
   })
-  expect(await it.restore('lost/platform.sqlite', { withoutJournal: true })).toMatchObject({
+  expect(await it.restore({ withoutJournal: true }, 'lost/platform.sqlite')).toMatchObject({
     uncoveredSince: NOW,
   })
   expect(await it.states('lost/platform.sqlite')).toEqual(['confirmed', 'confirmed', 'confirmed'])
@@ -121,77 +59,102 @@ test('a restore elsewhere needs the journal of the replaced store, and names the
   await lost.course.unsubscribe({ id: 'grace', enrolment: 1, now: NOW + 10 })
   await lost.close()
   await it.backup('later.sqlite', it.at('lost/platform.sqlite'))
-  await expect(it.restore('lost/platform.sqlite', { force: true, now: NOW + 5000 })).rejects.toThrow(
+  await expect(it.restore({ now: NOW + 5000 }, 'lost/platform.sqlite')).rejects.toThrow(
     /is not the journal of its store/,
   )
 })
 
-test('who left after the backup and undid it is in the course after a restore elsewhere', async () => {
-  const it = await store()
-  await it.backup('b.sqlite')
-  const ada = { id: 'ada', enrolment: 1 }
-  await it.opened.course.unsubscribe({ ...ada, now: NOW + 1 })
-  await it.opened.course.undoUnsubscribe({ ...ada, now: NOW + 2 })
-  await it.opened.close()
-  await it.restore('new/platform.sqlite', { journal: it.journal })
-  expect(await it.states('new/platform.sqlite')).toEqual(['confirmed', 'confirmed', 'confirmed'])
+test('a restore does again what happened after the backup, in its place or elsewhere: unsubscribes, undone ones and erasures', async () => {
+  const it = await storeWith('ada', 'grace', 'joan', 'mary')
+  await subscribe(it.store, 'joan', NOW, { course: 'pottery', id: 'joan-2', tokenHash: 'joan-2' })
+  await it.leave('mary', NOW)
+  await it.backup()
+  for (const name of ['ada', 'grace']) await it.leave(name)
+  for (const name of ['grace', 'mary']) await it.undo(name)
+  await it.erase('joan')
+  await it.store.close()
+  for (const to of [ELSEWHERE, 'platform.sqlite']) {
+    const { replayed } = await it.restore({ journal: it.journal }, to)
+    expect(replayed).toMatchObject({ unsubscribed: 1, undone: 1, erased: 1 })
+    expect(await it.states(to)).toEqual(['unsubscribed', 'confirmed', undefined, 'confirmed'])
+  }
+  const again = await it.open()
+  expect(await isErased(again, suppressionHash(KEY, 'joan@example.com'))).toBe(true)
+  for (const id of ['joan', 'joan-2']) expect(await again.course.findById(id)).toBeUndefined()
+})
+
+test('a restore ends the course of somebody who left when it had begun again after the backup', async () => {
+  const it = await storeWith('ada')
+  await it.backup()
+  const beside = new Database(it.file)
+  beside.exec(`UPDATE subscription SET sent_days = '[1,2,3,4,5,6,7]', next_attempt_at = NULL`)
+  beside.close()
+  const ada = { identity: 'ada@example.com', mailboxKey: 'ada@example.com', address: 'ada@example.com' }
+  const again = await it.store.course.enrol({ ...ada, begin, course: 'quantum', id: 'new', now: NOW + 1 })
+  expect(again).toMatchObject({ id: 'ada', enrolment: 2 })
+  await it.leave('ada', NOW + 2, 2)
+  await it.store.close()
+  expect((await it.restore()).replayed).toMatchObject({ unsubscribed: 1 })
+  const after = await it.open()
+  expect(await after.course.find('ada@example.com')).toMatchObject({ state: 'unsubscribed', enrolment: 1 })
 })
 
 test('a line of a journal that this build cannot read is not left out without a word, and stays in the journal', async () => {
-  const it = await store()
-  await it.backup('b.sqlite')
-  await it.opened.course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW + 1 })
-  await it.opened.close()
+  const it = await three()
+  await it.backup()
+  await it.leave('ada')
+  await it.store.close()
   const strange = '{"what":"moved","at":1,"id":"grace"}'
   await appendFile(it.journal, `\n${strange}\n`)
   const elsewhere = { journal: it.journal }
-  await expect(it.restore('new/platform.sqlite', elsewhere)).rejects.toThrow(
+  await expect(it.restore(elsewhere, ELSEWHERE)).rejects.toThrow(
     /1 line of the journal cannot be read: .* or use the build that wrote it, or accept that with --without-journal/,
   )
-  await it.restore('new/platform.sqlite', { ...elsewhere, withoutJournal: true })
-  expect(await it.states('new/platform.sqlite')).toEqual(['unsubscribed', 'confirmed', 'confirmed'])
+  await it.restore({ ...elsewhere, withoutJournal: true }, ELSEWHERE)
+  expect(await it.states(ELSEWHERE)).toEqual(['unsubscribed', 'confirmed', 'confirmed'])
   expect(await readFile(it.at('new/platform-journal.jsonl'), 'utf8')).toContain(`\n${strange}\n`)
   // The rows of the replaced store say what its journal does not.
-  await it.restore('platform.sqlite', { force: true })
+  await it.restore()
 })
 
 test('the restore of a backup of another platform names both', async () => {
-  const it = await store()
-  await it.opened.owner.claim('Kiln School')
-  await it.opened.close()
-  await it.backup('b.sqlite')
-  const { context, stderr } = testContext({ cwd: it.at('') })
+  const it = await three()
+  await it.store.owner.claim('Kiln School')
+  await it.store.close()
+  await it.backup()
   const args = ['db', 'restore', 'b.sqlite', '--data', 'new', '--without-journal']
-  expect(await runProgram(args, context)).toBe(0)
-  expect(stderr()).toBe(
-    `the backup is of the platform "Kiln School", and this is "${context.platform.name}": unless the platform was renamed (daemon --adopt), restore another one.\n`,
-  )
+  expect(await command(args, { cwd: it.folder })).toMatchObject({
+    exitCode: 0,
+    stderr: expect.stringContaining(
+      `the backup is of the platform "Kiln School", and this is "${learning.name}": unless the platform was renamed (daemon --adopt), restore another one.`,
+    ),
+  })
 })
 
 test('a copy of a journal from before an erasure brings no erased address back', async () => {
-  const it = await store()
-  await it.backup('b.sqlite')
+  const it = await three()
+  await it.backup()
   await it.suppress('joan')
   copyFileSync(it.journal, it.at('copy.jsonl'))
   await it.erase('joan')
-  await it.opened.close()
-  await it.restore('platform.sqlite', { force: true, journal: it.at('copy.jsonl') })
+  await it.store.close()
+  await it.restore({ journal: it.at('copy.jsonl') })
   const again = await it.open()
   expect(await again.feedback.find('joan@example.com')).toBeUndefined()
   expect(await again.course.find('joan@example.com')).toBeUndefined()
-  expect(await readFile(it.journal, 'utf8')).not.toContain('joan@')
+  expect(await it.journalText()).not.toContain('joan@')
 })
 
 test('of somebody who was erased since the backup, a restore keeps nothing of what the backup says', async () => {
-  const it = await store()
+  const it = await three()
   await it.suppress('joan')
   const recipients = recipientHashes(KEY, 'joan@example.com')
   for (const [n, recipient] of recipients.entries())
-    await it.opened.sentMail.begin({ key: `mail ${n}`, now: NOW, recipient, caps: [], content: 'c' })
-  await it.backup('b.sqlite')
-  await it.erase('joan', it.opened, recipients)
-  await it.opened.close()
-  await it.restore('platform.sqlite', { force: true })
+    await it.store.sentMail.begin({ key: `mail ${n}`, now: NOW, recipient, caps: [], content: 'c' })
+  await it.backup()
+  await it.erase('joan', { recipients })
+  await it.store.close()
+  await it.restore()
   const again = await it.open()
   const capped = { now: NOW + 1, caps: [{ most: 1, windowMs: DAY_MS }], content: 'c' }
   for (const recipient of recipients)
@@ -201,46 +164,41 @@ test('of somebody who was erased since the backup, a restore keeps nothing of wh
 })
 
 test('an unsubscribe counts while the journal cannot be written, health fails, and the journal catches up', async () => {
-  const it = await store()
-  await it.backup('b.sqlite')
+  const it = await three()
+  await it.backup()
   await it.suppress('joan')
-  // A folder in its place: not even the superuser can write it.
-  await rename(it.journal, it.at('aside'))
-  mkdirSync(it.journal)
-  await it.opened.course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW + 1 })
-  expect(await it.erase('joan')).toMatchObject({ existed: true, bytesGone: false })
-  expect((await it.opened.course.findById('ada'))?.state).toBe('unsubscribed')
   const health = () =>
     storeState(
-      { kind: async () => 'sqlite', ping: (options) => it.opened.ping(options) },
+      { kind: async () => 'sqlite', ping: (options) => it.store.ping(options) },
       { live: true, pages: false, inMemory: '' },
     )
-  expect(await health()).toMatchObject({
-    state: 'failing',
-    reason: 'its journal cannot be written, so a restore would forget who leaves now',
-  })
   const maintenance = await openMaintenance({ kind: 'sqlite', file: it.file })
-  expect(await maintenance.verify(NOW + 2)).toMatchObject({
-    ok: false,
-    damaged: false,
-    faults: [expect.stringMatching(/platform-journal\.jsonl cannot be written/)],
+  onTestFinished(() => maintenance.close())
+  await it.withoutJournal(async () => {
+    await it.leave('ada')
+    expect(await it.erase('joan')).toMatchObject({ existed: true, bytesGone: false })
+    expect((await it.store.course.findById('ada'))?.state).toBe('unsubscribed')
+    expect(await health()).toMatchObject({
+      state: 'failing',
+      reason: 'its journal cannot be written, so a restore would forget who leaves now',
+    })
+    expect(await maintenance.verify(NOW + 2)).toMatchObject({
+      ok: false,
+      damaged: false,
+      faults: [expect.stringMatching(/platform-journal\.jsonl cannot be written/)],
+    })
   })
-  await maintenance.close()
-  rmdirSync(it.journal)
-  await rename(it.at('aside'), it.journal)
   expect(await health()).toMatchObject({ state: 'ok' })
-  expect(await readFile(it.journal, 'utf8')).not.toContain('joan@')
-  await it.opened.close()
-  expect((await it.restore('platform.sqlite', { force: true })).replayed).toMatchObject({
-    unsubscribed: 1,
-    erased: 1,
-  })
-  expect(await it.states('platform.sqlite')).toEqual(['unsubscribed', 'confirmed', undefined])
+  expect(await it.journalText()).not.toContain('joan@')
+  await maintenance.close()
+  await it.store.close()
+  expect((await it.restore()).replayed).toMatchObject({ unsubscribed: 1, erased: 1 })
+  expect(await it.states()).toEqual(['unsubscribed', 'confirmed', undefined])
 })
 
 test('a line of which the disk takes only the beginning is written again when there is room', async () => {
-  const it = await store()
-  await it.opened.close()
+  const it = await three()
+  await it.store.close()
   const most = 8 * 1024 * 1024
   await writeFile(it.journal, 'x'.repeat(most - 40))
   const unsubscribe = `
@@ -252,85 +210,76 @@ test('a line of which the disk takes only the beginning is written again when th
   const limited = `ulimit -f ${most / 1024}; trap "" XFSZ; exec "$0" --input-type=module --eval "$1"`
   await execa('bash', ['-c', limited, process.execPath, unsubscribe])
   await (await it.open()).ping()
-  const lines = (await readFile(it.journal, 'utf8')).slice(most).split('\n')
+  const lines = (await it.journalText()).slice(most).split('\n')
   expect(lines.flatMap((line) => entryOf(line) ?? [])).toMatchObject([{ what: 'unsubscribed', id: 'ada' }])
 })
 
 test('an erasure takes out every line that names the address, whatever it tells of', async () => {
-  const it = await store()
-  const lines = async () =>
-    (await readFile(it.journal, 'utf8')).split('\n').flatMap((line) => entryOf(line)?.what ?? [])
+  const it = await three()
+  const lines = async () => (await it.journalText()).split('\n').flatMap((line) => entryOf(line)?.what ?? [])
   for (const name of ['ada', 'grace']) {
     await it.suppress(name)
-    const release = { at: NOW, reason: 'a new mailbox', source: 'operator' }
-    await it.opened.feedback.apply([releaseChange(`${name}@example.com`, release)], NOW)
+    await it.release(name)
   }
   expect(await lines()).toEqual(expect.arrayContaining(['suppressed', 'released']))
   expect(await it.erase('ada')).toMatchObject({ bytesGone: true })
-  expect(await readFile(it.journal, 'utf8')).not.toContain('ada@')
+  expect(await it.journalText()).not.toContain('ada@')
   expect((await lines()).filter((what) => /suppressed|released/.test(what))).toEqual([
     'suppressed',
     'released',
   ])
 })
 
-test('an erasure takes the rest of a torn line out of the journal too', async () => {
-  const it = await store()
+test('a torn line of the journal loses no other line, and an erasure takes it out too', async () => {
+  const it = await three()
+  await it.backup()
   await it.suppress('grace')
   await appendFile(it.journal, '\n{"what":"suppressed","at":1,"identity":"ada@example.com","suppr')
+  await it.leave('joan')
+  expect(await it.journalText()).toMatch(/suppr\n.*"joan"/)
   expect(await it.erase('ada')).toMatchObject({ bytesGone: true })
-  expect(await readFile(it.journal, 'utf8')).not.toContain('ada@')
-  expect(await readFile(it.journal, 'utf8')).toContain('grace@')
+  expect(await it.journalText()).not.toContain('ada@')
+  expect(await it.journalText()).toContain('grace@')
+  await it.store.close()
+  expect((await it.restore()).replayed).toMatchObject({ suppressed: 1, unsubscribed: 1, erased: 1 })
 })
 
 test('what the replaced store could not write to its journal is replayed all the same', async () => {
-  const it = await store()
+  const it = await three()
   await it.suppress('joan')
-  await it.backup('b.sqlite')
-  await rename(it.journal, it.at('aside'))
-  mkdirSync(it.journal)
-  await it.opened.course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW + 1 })
-  // No row says that an address was taken off the list.
-  await it.opened.feedback.apply(
-    [releaseChange('joan@example.com', { at: NOW + 1, source: 'operator', reason: 'new mailbox' })],
-    NOW + 1,
-  )
-  rmdirSync(it.journal)
-  await rename(it.at('aside'), it.journal)
-  await it.opened.close()
-  expect((await it.restore('platform.sqlite', { force: true })).replayed).toMatchObject({
-    unsubscribed: 1,
-    released: 1,
+  await it.backup()
+  await it.withoutJournal(async () => {
+    await it.leave('ada')
+    // No row says that an address was taken off the list.
+    await it.release('joan', NOW + 1)
   })
+  await it.store.close()
+  expect((await it.restore()).replayed).toMatchObject({ unsubscribed: 1, released: 1 })
   // The store that was replaced is gone, so from now on the journal has to say it.
-  expect((await it.restore('platform.sqlite', { force: true, now: NOW + 5000 })).replayed).toMatchObject({
-    released: 1,
-  })
-  expect(await it.states('platform.sqlite')).toEqual(['unsubscribed', 'confirmed', 'unsubscribed'])
+  expect((await it.restore({ now: NOW + 5000 })).replayed).toMatchObject({ released: 1 })
+  expect(await it.states()).toEqual(['unsubscribed', 'confirmed', 'unsubscribed'])
 })
 
 // Files of /proc can be read, and not even the superuser can append to them.
 test.skipIf(process.platform !== 'linux')(
   'a restore beside a journal that cannot be written keeps in the store what the journal is owed',
   async () => {
-    const it = await store()
-    await it.backup('b.sqlite')
+    const it = await three()
+    await it.backup()
     await rename(it.journal, it.at('aside'))
     symlinkSync('/proc/version', it.journal)
-    await it.opened.course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW + 1 })
-    await it.opened.close()
+    await it.leave('ada')
+    await it.store.close()
     const journal = it.at('aside')
-    expect(await it.restore('platform.sqlite', { force: true, journal })).toMatchObject({
+    expect(await it.restore({ journal })).toMatchObject({
       replayed: { unsubscribed: 1 },
       kept: expect.stringContaining('.before-'),
     })
     await rm(it.journal)
     await rename(it.at('aside'), it.journal)
-    const restored = await it.open()
-    await restored.ping()
-    await restored.close()
-    await it.restore('platform.sqlite', { force: true, now: NOW + 5000 })
-    expect(await it.states('platform.sqlite')).toEqual(['unsubscribed', 'confirmed', 'confirmed'])
+    await caughtUp(it)
+    await it.restore({ now: NOW + 5000 })
+    expect(await it.states()).toEqual(['unsubscribed', 'confirmed', 'confirmed'])
   },
 )
 
@@ -342,26 +291,21 @@ test.each([
 ])(
   'who joined after the backup and left is kept out by %s, until they subscribe themselves (%s in the backup)',
   async (_, before, replaced) => {
-    const it = await store()
-    const identity = 'mary@example.com'
-    const who = {
-      ...{ course: 'quantum', identity, address: identity, mailboxKey: identity, id: 'mary' },
-      now: NOW,
-    }
-    const enrolment = { ...who, begin, timeZone: undefined, language: undefined }
-    if (before === 'unconfirmed') await it.opened.course.requestConfirmation({ ...who, tokenHash: 'asked' })
-    await it.backup('b.sqlite')
-    await it.opened.course.enrol(enrolment)
-    await it.opened.course.unsubscribe({ id: 'mary', enrolment: 1, now: NOW + 1 })
-    const journal = await readFile(it.journal, 'utf8')
+    const it = await three()
+    const who = asked('mary', NOW, { mailboxKey: 'mary@example.com' })
+    const enrolment = { ...who, mailboxKey: who.identity, begin }
+    if (before === 'unconfirmed') await it.store.course.requestConfirmation(who)
+    await it.backup()
+    await it.store.course.enrol(enrolment)
+    await it.leave('mary')
+    const journal = await it.journalText()
     expect(journal).not.toContain('mary@')
-    await it.opened.close()
+    await it.store.close()
     if (replaced) await writeFile(it.journal, journal.replace(/.*left:.*\n/, ''))
     for (const now of [NOW + 2, NOW + 2000]) {
-      const to = replaced ? 'platform.sqlite' : 'new/platform.sqlite'
-      await it.restore(to, { force: true, journal: replaced ? undefined : it.journal, now })
-      const restored = await openStore({ kind: 'sqlite', file: it.at(to) })
-      onTestFinished(() => restored.close())
+      const to = replaced ? 'platform.sqlite' : ELSEWHERE
+      await it.restore({ journal: replaced ? undefined : it.journal, now }, to)
+      const restored = await it.open(to)
       const refused = { enrolled: false, reason: 'unsubscribed' }
       expect(await restored.course.enrol({ ...enrolment, id: 'again' })).toEqual(refused)
       const consent = { at: NOW, how: 'form' }
@@ -374,7 +318,7 @@ test.each([
         const later = { now: NOW + 2 * 3_600_000, tokenHash: 'again' }
         await restored.course.requestConfirmation({ ...who, id: 'again', ...later })
         await restored.course.confirm({ begin, ...later })
-        expect((await restored.course.find(identity))?.state).toBe('confirmed')
+        expect((await restored.course.find(who.identity))?.state).toBe('confirmed')
       }
       await restored.close()
     }
@@ -382,105 +326,90 @@ test.each([
 )
 
 test('what the journal of a backup was owed is not appended again, after what happened since', async () => {
-  const it = await store()
-  const ada = { id: 'ada', enrolment: 1 }
-  await it.opened.course.unsubscribe({ ...ada, now: NOW + 1 })
-  await rename(it.journal, it.at('aside'))
-  mkdirSync(it.journal)
-  await it.opened.course.undoUnsubscribe({ ...ada, now: NOW + 2 })
-  await it.backup('b.sqlite')
-  rmdirSync(it.journal)
-  await rename(it.at('aside'), it.journal)
-  await it.opened.ping()
-  await it.opened.course.unsubscribe({ ...ada, now: NOW + 3 })
-  await it.opened.close()
+  const it = await three()
+  await it.leave('ada')
+  await it.withoutJournal(async () => {
+    await it.undo('ada')
+    await it.backup()
+  })
+  await it.store.ping()
+  await it.leave('ada', NOW + 3)
+  await it.store.close()
   for (const now of [NOW + 5000, NOW + 6000]) {
-    await it.restore('platform.sqlite', { force: true, now })
-    expect(await it.states('platform.sqlite')).toEqual(['unsubscribed', 'confirmed', 'confirmed'])
-    const restored = await it.open()
-    await restored.ping()
-    await restored.close()
+    await it.restore({ now })
+    expect(await it.states()).toEqual(['unsubscribed', 'confirmed', 'confirmed'])
+    await caughtUp(it)
   }
 })
 
 test('an older copy of the journal brings nobody back who left after it was made', async () => {
-  const it = await store()
-  const ada = { id: 'ada', enrolment: 1 }
-  await it.backup('b.sqlite')
-  await it.opened.course.unsubscribe({ ...ada, now: NOW + 1 })
-  await it.opened.course.undoUnsubscribe({ ...ada, now: NOW + 2 })
+  const it = await three()
+  await it.backup()
+  await it.leave('ada')
+  await it.undo('ada')
   copyFileSync(it.journal, it.at('copy.jsonl'))
-  await it.opened.course.unsubscribe({ ...ada, now: NOW + 3 })
-  await it.opened.close()
-  await it.restore('platform.sqlite', { force: true, journal: it.at('copy.jsonl') })
-  expect(await it.states('platform.sqlite')).toEqual(['unsubscribed', 'confirmed', 'confirmed'])
+  await it.leave('ada', NOW + 3)
+  await it.store.close()
+  await it.restore({ journal: it.at('copy.jsonl') })
+  expect(await it.states()).toEqual(['unsubscribed', 'confirmed', 'confirmed'])
 })
 
 test('an older copy in the place of the journal brings nobody back: the rows of the replaced store say who left', async () => {
-  const it = await store()
-  const ada = { id: 'ada', enrolment: 1 }
-  await it.backup('b.sqlite')
-  await it.opened.course.unsubscribe({ ...ada, now: NOW + 1 })
-  await it.opened.course.undoUnsubscribe({ ...ada, now: NOW + 2 })
+  const it = await three()
+  await it.backup()
+  await it.leave('ada')
+  await it.undo('ada')
   copyFileSync(it.journal, it.at('copy.jsonl'))
-  await it.opened.course.unsubscribe({ ...ada, now: NOW + 3 })
+  await it.leave('ada', NOW + 3)
   await it.erase('grace')
   await it.suppress('joan')
-  await it.opened.close()
+  await it.store.close()
   copyFileSync(it.at('copy.jsonl'), it.journal)
-  const first = await it.restore('platform.sqlite', { force: true })
+  const first = await it.restore()
   expect(first.replayed).toMatchObject({ unsubscribed: 1, erased: 1, suppressed: 1 })
   // The store that was replaced is gone, so from now on the journal has to say it; a whole one gains nothing.
-  const text = await readFile(it.journal, 'utf8')
+  const text = await it.journalText()
   for (const now of [NOW + 5000, NOW + 6000]) {
-    await it.restore('platform.sqlite', { force: true, now })
-    expect(await it.states('platform.sqlite')).toEqual(['unsubscribed', undefined, 'unsubscribed'])
+    await it.restore({ now })
+    expect(await it.states()).toEqual(['unsubscribed', undefined, 'unsubscribed'])
   }
-  expect(await readFile(it.journal, 'utf8')).toBe(text)
+  expect(await it.journalText()).toBe(text)
 })
 
-test('a journal that was deleted begins again with everybody who left', async () => {
-  const it = await store()
-  await it.backup('b.sqlite')
-  await it.opened.course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW + 1 })
-  await rm(it.journal)
-  await it.backup('later.sqlite')
-  await it.opened.close()
-  expect((await it.restore('platform.sqlite', { force: true })).replayed).toMatchObject({ unsubscribed: 1 })
-})
-
-test.each(['deleted', 'emptied'])(
+test.each([
+  ['deleted', rm],
+  ['emptied', truncate],
+])(
   'a journal that was %s and went on covers no backup until it has everybody who left before',
-  async (how) => {
-    const it = await store()
-    await it.backup('b.sqlite')
-    await it.opened.course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW + 1 })
+  async (_, lose) => {
+    const it = await three()
+    await it.backup()
+    await it.leave('ada')
     await it.erase('joan')
-    if (how === 'deleted') await rm(it.journal)
-    else truncateSync(it.journal)
-    await it.opened.course.unsubscribe({ id: 'grace', enrolment: 1, now: NOW + 2 })
-    const elsewhere = (to: string) => it.restore(to, { journal: it.journal })
+    await lose(it.journal)
+    await it.leave('grace', NOW + 2)
+    const elsewhere = (to: string) => it.restore({ journal: it.journal }, to)
     await expect(elsewhere('early/platform.sqlite')).rejects.toThrow('is not the journal of its store')
     await it.backup('later.sqlite')
-    await it.opened.close()
-    await elsewhere('new/platform.sqlite')
-    expect(await it.states('new/platform.sqlite')).toEqual(['unsubscribed', 'unsubscribed', undefined])
+    await it.store.close()
+    await elsewhere(ELSEWHERE)
+    expect(await it.states(ELSEWHERE)).toEqual(['unsubscribed', 'unsubscribed', undefined])
   },
 )
 
 test.skipIf(process.getuid?.() !== 0)(
   'a link that the owner of the folder puts in the place of a file has the superuser write and give away nothing',
   async () => {
-    const it = await store()
+    const it = await three()
     await it.suppress('joan')
-    await it.opened.close()
-    for (const file of [path.dirname(it.file), it.file, it.journal]) chownSync(file, 65534, 65534)
+    await it.store.close()
+    for (const file of [it.folder, it.file, it.journal]) chownSync(file, 65534, 65534)
     const theirs = await emptyFolder()
     const secret = path.join(theirs, 'secret')
     await writeFile(secret, 'of the superuser')
     symlinkSync(secret, `${it.journal}.new`)
     const opened = await it.open()
-    await it.erase('joan', opened)
+    await it.erase('joan', { within: opened })
     await rename(it.journal, it.at('aside'))
     symlinkSync(secret, it.journal)
     await opened.course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW + 2 })
@@ -494,7 +423,7 @@ test.skipIf(process.getuid?.() !== 0)(
     await rename(it.at('aside'), it.journal)
     await opened.course.unsubscribe({ id: 'joan', enrolment: 1, now: NOW + 3 })
     await opened.ping()
-    const text = await readFile(it.journal, 'utf8')
+    const text = await it.journalText()
     expect(text).toMatch(/"ada".*"grace"/s)
     expect(text).not.toContain('joan@')
   },
@@ -503,38 +432,35 @@ test.skipIf(process.getuid?.() !== 0)(
 test.skipIf(process.platform === 'win32')(
   'a pipe in the place of the journal holds up no change, no backup and no restore',
   async () => {
-    const it = await store()
+    const it = await three()
     await it.backup('copy.sqlite')
     await rename(it.journal, it.at('aside'))
     await execa('mkfifo', [it.journal])
-    await it.opened.course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW + 1 })
+    await it.leave('ada')
     await it.erase('joan')
     await it.backup('second.sqlite')
-    await it.opened.close()
-    const { context, stderr } = testContext({ cwd: path.dirname(it.file) })
-    const args = ['db', 'restore', it.at('copy.sqlite'), '--data', '.', '--force']
-    expect([await runProgram(args, context), stderr()]).toEqual([
-      1,
-      expect.stringContaining(`there is no ${it.journal}`),
-    ])
+    await it.store.close()
+    await expect(it.restore({ from: it.at('copy.sqlite') })).rejects.toThrow(`there is no ${it.journal}`)
     // What could not be written is owed, and comes after.
     await rm(it.journal)
     await rename(it.at('aside'), it.journal)
     const opened = await it.open()
     await opened.course.unsubscribe({ id: 'grace', enrolment: 1, now: NOW + 3 })
-    expect(await readFile(it.journal, 'utf8')).toMatch(/"ada".*"grace"/s)
+    expect(await it.journalText()).toMatch(/"ada".*"grace"/s)
   },
 )
 
 test.skipIf(process.getuid?.() !== 0)(
   'files that the superuser makes belong to the owner of the store, and one that does not is found',
   async () => {
-    const it = await store()
-    await it.opened.close()
-    for (const file of [path.dirname(it.file), it.file]) chownSync(file, 65534, 65534)
+    const it = await three()
+    await it.store.close()
+    await rm(it.journal, { force: true })
+    for (const file of [it.folder, it.file]) chownSync(file, 65534, 65534)
     const opened = await it.open()
     await opened.course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW + 1 })
-    const fresh = path.join(path.dirname(it.file), 'below', 'other.sqlite')
+    await it.backup()
+    const fresh = it.at('below/other.sqlite')
     await (await openStore({ kind: 'sqlite', file: fresh })).close()
     for (const file of [it.journal, `${it.file}-wal`, path.dirname(fresh), fresh])
       expect(statSync(file).uid, file).toBe(65534)
@@ -547,82 +473,60 @@ test.skipIf(process.getuid?.() !== 0)(
     await expect(readSchema({ kind: 'sqlite', file: it.file })).rejects.toMatchObject({
       cause: { code: 'JOURNAL_FOREIGN' },
     })
+    chownSync(it.journal, 65534, 65534)
+    await opened.close()
+    const { kept } = await it.restore()
+    await it.restore({ withoutJournal: true }, 'lost/platform.sqlite')
+    for (const file of [it.file, String(kept), it.at('lost/platform.sqlite')])
+      expect(statSync(file).uid, file).toBe(65534)
   },
 )
 
 test('a restore says how many lessons will be sent again, and takes their records from the replaced store', async () => {
-  const it = await store()
-  await it.backup('b.sqlite')
-  const claims = await it.opened.course.claimDue({
-    now: NOW,
-    limit: 2,
-    retries: 0,
-    leaseMs: 60_000,
-    call: 'c',
+  const it = await three()
+  await it.backup()
+  const { course } = it.store
+  const claims = await course.claimDue({ now: NOW, limit: 2, retries: 0, leaseMs: 60_000, call: 'c' })
+  await course.settle(claims.map((claim) => outcomeOf(claim, NOW + 1, { nextAttemptAt: NOW + DAY_MS })))
+  await it.store.close()
+  const args = ['db', 'restore', 'b.sqlite', '--data', '.', '--force']
+  expect(await command(args, { cwd: it.folder })).toMatchObject({
+    exitCode: 0,
+    stdout: expect.stringContaining(
+      '\n2 lessons sent after the backup will be sent again: restore with --sent-from',
+    ),
   })
-  await it.opened.course.settle(
-    claims.map((claim) => ({
-      claim,
-      now: NOW + 1,
-      sent: true,
-      nextAttemptAt: NOW + 86_400_000,
-      dueAt: NOW + 86_400_000,
-      outcome: { kind: 'sent', id: 'provider' },
-    })) as unknown as Parameters<Store['course']['settle']>[0],
-  )
-  await it.opened.close()
-  const run = async (...args: string[]) => {
-    const { context, stdout } = testContext({ cwd: it.at('') })
-    expect(await runProgram(['db', 'restore', 'b.sqlite', '--data', '.', ...args], context)).toBe(0)
-    return stdout()
-  }
-  expect(await run('--force')).toMatch(
-    /\n2 lessons sent after the backup will be sent again: restore with --sent-from/,
-  )
   const again = await it.open()
-  const next = () => ({ dueAt: NOW + 86_400_000, lessons: 7 })
+  const next = () => ({ dueAt: NOW + DAY_MS, lessons: 7 })
   const id = claims[0]?.id ?? ''
   expect(await again.course.resolve({ id, as: 'sent', now: NOW + 2, next })).toBe(true)
   const repeated = await again.course.claimDue({ now: NOW, limit: 9, retries: 9, leaseMs: 1, call: 'd' })
   expect(repeated).toHaveLength(2)
   await again.close()
   const kept = readdirSync(it.at('')).find((name) => name.includes('.before-')) ?? ''
-  const elsewhere = await it.restore('new/platform.sqlite', { journal: it.journal, sentFrom: it.at(kept) })
+  const elsewhere = await it.restore({ journal: it.journal, sentFrom: it.at(kept) }, ELSEWHERE)
   expect(elsewhere).toMatchObject({ taken: 2, repeats: 0, faults: [] })
-  const restored = await openStore({ kind: 'sqlite', file: it.at('new/platform.sqlite') })
-  onTestFinished(() => restored.close())
+  const restored = await it.open(ELSEWHERE)
   const due = await restored.course.claimDue({ now: NOW, limit: 9, retries: 9, leaseMs: 60_000, call: 'd' })
   expect(due.map(({ id }) => id)).not.toContain(claims[0]?.id)
   expect(due).toHaveLength(1)
 })
 
 test('sent records are also taken of those who left and came back by undoing it', async () => {
-  const it = await store()
-  const { course } = it.opened
-  const leave = (id: string) => course.unsubscribe({ id, enrolment: 1, now: NOW + 1 })
-  const undo = (id: string) => course.undoUnsubscribe({ id, enrolment: 1, now: NOW + 3 })
-  await leave('ada')
-  await it.backup('b.sqlite')
-  await undo('ada')
+  const it = await three()
+  const { course } = it.store
+  await it.leave('ada')
+  await it.backup()
+  await it.undo('ada', NOW + 3)
   const claims = await course.claimDue({ now: NOW + 3, limit: 9, retries: 0, leaseMs: 60_000, call: 'c' })
-  await course.settle(
-    claims.map((claim) => ({
-      claim,
-      now: NOW + 4,
-      sent: true,
-      nextAttemptAt: NOW + 5,
-      failures: 0,
-      problem: undefined,
-      end: false,
-    })),
-  )
+  await course.settle(claims.map((claim) => outcomeOf(claim, NOW + 4, { nextAttemptAt: NOW + 5 })))
   // A copy of the replaced store that is older than the last entries of the journal.
-  await leave('grace')
+  await it.leave('grace')
   await it.backup('copy.sqlite')
-  await undo('grace')
-  await leave('joan')
-  await it.opened.close()
-  const restored = await it.restore('platform.sqlite', { force: true, sentFrom: it.at('copy.sqlite') })
+  await it.undo('grace', NOW + 3)
+  await it.leave('joan')
+  await it.store.close()
+  const restored = await it.restore({ sentFrom: it.at('copy.sqlite') })
   expect(restored).toMatchObject({ taken: 2, repeats: 0, replayed: { unsubscribed: 1 } })
   const again = await it.open()
   const due = await again.course.claimDue({ now: NOW + 9, limit: 9, retries: 9, leaseMs: 1, call: 'd' })
@@ -633,15 +537,14 @@ test('sent records are also taken of those who left and came back by undoing it'
 })
 
 test('who left the replaced store stays out although an older file is named for what was sent, and the journal is older', async () => {
-  const it = await store()
-  const leave = (id: string) => it.opened.course.unsubscribe({ id, enrolment: 1, now: NOW + 1 })
-  await it.backup('b.sqlite')
-  await leave('grace')
+  const it = await three()
+  await it.backup()
+  await it.leave('grace')
   await it.backup('kept.sqlite')
   const older = await readFile(it.journal)
-  await leave('ada')
-  await it.opened.close()
+  await it.leave('ada')
+  await it.store.close()
   await writeFile(it.journal, older)
-  const restored = await it.restore('platform.sqlite', { force: true, sentFrom: it.at('kept.sqlite') })
+  const restored = await it.restore({ sentFrom: it.at('kept.sqlite') })
   expect(restored.replayed).toMatchObject({ unsubscribed: 2 })
 })

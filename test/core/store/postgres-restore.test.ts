@@ -1,43 +1,34 @@
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { runProgram } from '../../../src/cli/program.ts'
-import { auditEntry, PROGRAM } from '../../../src/core/audit.ts'
+import { PROGRAM } from '../../../src/core/audit.ts'
 import { suppressionHash } from '../../../src/core/course/links.ts'
 import { readPeople } from '../../../src/core/course/people.ts'
-import { systemRandom } from '../../../src/core/host.ts'
 import { suppressionChange } from '../../../src/core/mail/feedback/store.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { TABLES } from '../../../src/core/store/migrations.ts'
 import { openMaintenance, openStore } from '../../../src/core/store/open.ts'
-import { testContext } from '../../support/context.ts'
 import { courseWith, START } from '../../support/course.ts'
 import { emptyFolder } from '../../support/folder.ts'
+import { command } from '../../support/in-process.ts'
 import { incidentWith, openIncident } from '../../support/incidents.ts'
-import { begin } from '../../support/learning.ts'
-import { addressOf, isErased, postgresServer } from '../../support/stores.ts'
+import { KEY, NOW } from '../../support/restoring.ts'
+import { isErased, newDatabase } from '../../support/stores.ts'
+import { audited, erasureOf, subscribe } from '../../support/subscribers.ts'
 
-const NOW = Date.UTC(2026, 10, 21)
-const KEY = 'the key under which this store knows addresses'
+const EVERYBODY = ['ada', 'grace', 'joan', 'mary', 'erin', 'rose']
+const JOAN = suppressionHash(KEY, 'joan@example.com')
 
 /** A store on a server, a dump of it, and what happened afterwards. */
 async function dumped() {
-  const server = await postgresServer()
-  const address = await addressOf('postgres')
-  const url = address?.kind === 'postgres' ? address.url.reveal() : ''
+  const { address, url, query } = await newDatabase('a store')
   /** By one connection, however many statements. */
-  const sql = (...statements: string[]) => server.query(url, statements.join(';'))
+  const sql = (...statements: string[]) => query(statements.join(';'))
   const open = () => openStore(address)
   const store = await open()
   const { course } = store
   await store.getOrCreate('address_key', () => KEY)
-  const subscribe = async (name: string, token = name) => {
-    const identity = `${name}@example.com`
-    const request = { course: 'quantum', identity, address: identity, id: name, tokenHash: token, now: NOW }
-    await course.requestConfirmation(request)
-    await course.confirm({ begin, tokenHash: token, now: NOW })
-  }
-  for (const name of ['ada', 'grace', 'joan', 'mary', 'erin', 'rose']) await subscribe(name)
+  for (const name of EVERYBODY) await subscribe(store, name, NOW)
   await course.unsubscribe({ id: 'mary', enrolment: 1, now: NOW })
   await course.unsubscribe({ id: 'rose', enrolment: 1, now: NOW })
   await sql(`INSERT INTO platformctl.login_request VALUES ('l', 'joan@example.com', 'https://x', 5)`)
@@ -45,8 +36,6 @@ async function dumped() {
     const copies = TABLES.map((table) => `CREATE TABLE ${schema}.${table} AS TABLE platformctl.${table}`)
     await sql(`CREATE SCHEMA ${schema}`, ...copies)
   }
-  const audited = (action: 'pause' | 'resume', now: number) =>
-    auditEntry({ action, operator: PROGRAM, now, random: systemRandom })
   const hold = { streams: ['mail'], reason: 'wrong texts' } as const
   await store.sending.pause({ ...hold, now: NOW, audit: audited('pause', NOW) })
   await keep('dump')
@@ -55,17 +44,10 @@ async function dumped() {
   await course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW + 1 })
   // Left, came back under a new enrolment, and left again.
   await course.unsubscribe({ id: 'erin', enrolment: 1, now: NOW + 1 })
-  await subscribe('erin', 'erin again')
+  await subscribe(store, 'erin', NOW, { tokenHash: 'erin again' })
   await course.unsubscribe({ id: 'erin', enrolment: 2, now: NOW + 2 })
   await course.undoUnsubscribe({ id: 'rose', enrolment: 1, now: NOW + 2 })
-  await course.erase({
-    identity: 'joan@example.com',
-    spellings: ['joan@example.com'],
-    recipients: [],
-    suppressionHash: suppressionHash(KEY, 'joan@example.com'),
-    now: NOW + 1,
-    audit: auditEntry({ action: 'erase', operator: PROGRAM, now: NOW + 1, random: systemRandom }),
-  })
+  await course.erase({ ...erasureOf('joan', JOAN, NOW + 1), audit: audited('erase', NOW + 1) })
   await openIncident(store.incidents, incidentWith({ openedAt: NOW + 1 }))
   const suppression = { cause: 'complaint', at: NOW + 1, source: 'ses', reason: 'spam' } as const
   await store.feedback.apply([suppressionChange('grace@example.com', suppression, () => [])], NOW + 1)
@@ -85,20 +67,12 @@ async function dumped() {
     )
   }
   const folder = await emptyFolder()
-  const db = async (...args: string[]) => {
-    const { context, stdout, stderr } = testContext({ cwd: folder, env: { STORE_URL: url } })
-    const exitCode = await runProgram(['db', ...args], context)
-    return { exitCode, stdout: stdout(), stderr: stderr() }
-  }
+  const db = (...args: string[]) => command(['db', ...args], { cwd: folder, env: { STORE_URL: url } })
   const states = async () => {
     const again = await open()
-    const found = await Promise.all(
-      ['ada', 'grace', 'joan', 'mary', 'erin', 'rose'].map((name) =>
-        again.course.find(`${name}@example.com`),
-      ),
-    )
+    const found = await Promise.all(EVERYBODY.map((name) => again.course.find(`${name}@example.com`)))
     const claims = await again.course.claimDue({ now: NOW + 9, limit: 99, retries: 9, leaseMs: 1, call: 'd' })
-    const left = await isErased(again, suppressionHash(KEY, 'joan@example.com'))
+    const left = await isErased(again, JOAN)
     const held = await again.sending.holds()
     const audit = (await again.audit.list(10)).map(({ action }) => action)
     await again.close()
@@ -116,9 +90,9 @@ async function dumped() {
 const OUT = ['unsubscribed', 'unsubscribed', undefined, 'unsubscribed', 'unsubscribed', 'confirmed']
 
 test('after a restore into a database without a store, the command says so, as others do', async () => {
-  const it = await dumped()
-  await it.sql('DROP SCHEMA platformctl CASCADE')
-  expect(await it.db('after-restore', '--without-journal')).toMatchObject({
+  const { url } = await newDatabase()
+  const run = { cwd: await emptyFolder(), env: { STORE_URL: url } }
+  expect(await command(['db', 'after-restore', '--without-journal'], run)).toMatchObject({
     exitCode: 2,
     stderr: expect.stringContaining('holds no store'),
   })
@@ -145,7 +119,7 @@ test('after an older dump was restored into PostgreSQL, nobody who left since th
     )
     // Of those who left, nothing is sent again.
     expect(done.stdout).toContain(
-      '2 lessons sent after the backup will be sent again: use course resolve SUBSCRIPTION sent to prevent it\n',
+      '2 lessons sent after the backup will be sent again: use course resolve SUBSCRIPTION sent to prevent it',
     )
     expect(await it.states()).toMatchObject({
       states: OUT,
@@ -237,7 +211,9 @@ test('a restored database does not end later because somebody was imported whose
   for await (const admitted of imports) expect(admitted).toEqual([{ line: 2, became: 'imported' }])
   await it.store.close()
   const url = it.address?.kind === 'postgres' ? it.address.url.reveal() : ''
-  const { context, stderr } = testContext({ cwd: await emptyFolder(), env: { STORE_URL: url } })
-  expect(await runProgram(['db', 'after-restore'], context)).toBe(1)
-  expect(stderr()).toContain('the restored database ends at 2026-03-28T00:00:00.000Z')
+  const args = ['db', 'after-restore']
+  expect(await command(args, { cwd: await emptyFolder(), env: { STORE_URL: url } })).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining('the restored database ends at 2026-03-28T00:00:00.000Z'),
+  })
 })
