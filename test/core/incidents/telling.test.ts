@@ -5,7 +5,6 @@ import { mailChannel, webhookChannel } from '../../../src/core/incidents/channel
 import type { MessageKind, StoredIncident } from '../../../src/core/incidents/incident.ts'
 import type { Channel } from '../../../src/core/incidents/lanes.ts'
 import { alertText } from '../../../src/core/incidents/text.ts'
-import { webhookFormat, webhookRequest } from '../../../src/core/incidents/webhook.ts'
 import type { Held } from '../../../src/core/mail/holds.ts'
 import type { Mail, SendOutcome } from '../../../src/core/mail/mailer.ts'
 import { secret } from '../../../src/core/secret.ts'
@@ -312,18 +311,13 @@ test.each<[number | 'silence', SendOutcome]>([
 
 test('a test alert is resolved at PagerDuty, which would keep it open', async () => {
   const posted: unknown[] = []
-  const channel = webhookChannel(
-    { now: () => NOW },
-    {
-      url: secret('https://events.pagerduty.com/v2/enqueue'),
-      secret: secret('key'),
-      send: async (_, init) => {
-        posted.push(JSON.parse(String(init?.body)))
-        return new Response()
-      },
-    },
-    () => ({ title: 'A title', lines: [] }),
-  )
+  const url = secret('https://events.pagerduty.com/v2/enqueue')
+  const send: typeof fetch = async (_, init) => {
+    posted.push(JSON.parse(String(init?.body)))
+    return new Response()
+  }
+  const title = () => ({ title: 'A title', lines: [] })
+  const channel = webhookChannel({ now: () => NOW }, { url, secret: secret('key'), send }, title)
   expect(await channel.tell({ id: 'i', kind: 'test', incident: incident(), at: NOW })).toMatchObject({
     kind: 'sent',
   })
@@ -473,114 +467,6 @@ test('each kind of message says what is now so, and only an open incident asks f
   })
   for (const kind of ['closed', 'acknowledged', 'test'] as const)
     expect(said(kind, closed).lines.join()).not.toContain('platformctl alert ack')
-})
-
-test('a webhook’s form carries each kind, escapes what its service reads, and stays within its limit', () => {
-  const request = (
-    to: Parameters<typeof webhookRequest>[0],
-    kind: MessageKind = 'opened',
-    title = 'A & <b>',
-    parts: Partial<StoredIncident> = {},
-  ) =>
-    webhookRequest(to, {
-      address: new URL('https://example.com/?chat_id=-100'),
-      ...{ id: 'i', kind, incident: incident(parts), text: { title, lines: ['a > b'] } },
-      secret: undefined,
-      now: NOW + 999,
-    })
-  expect(request('slack')).toEqual({
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({
-      text: 'A &amp; &lt;b&gt;\na &gt; b',
-      mrkdwn: false,
-      unfurl_links: false,
-    }),
-  })
-  const discord = JSON.parse(request('discord', 'opened', '@everyone').body)
-  expect(discord).toEqual({ content: '@everyone\na \\> b', allowed_mentions: { parse: [] }, flags: 4 })
-  for (const long of ['x', '*'])
-    expect(JSON.parse(request('discord', 'opened', long.repeat(3000)).body).content).toHaveLength(2000)
-  expect(JSON.parse(request('teams', 'opened', 'A').body)).toEqual({
-    type: 'message',
-    attachments: [
-      {
-        contentType: 'application/vnd.microsoft.card.adaptive',
-        contentUrl: null,
-        content: {
-          $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
-          type: 'AdaptiveCard',
-          version: '1.4',
-          body: [
-            {
-              type: 'RichTextBlock',
-              inlines: [{ type: 'TextRun', text: 'A', weight: 'Bolder' }],
-            },
-            {
-              type: 'RichTextBlock',
-              inlines: [{ type: 'TextRun', text: 'a > b', weight: 'Default' }],
-            },
-          ],
-        },
-      },
-    ],
-  })
-  expect(JSON.parse(request('discord', 'opened', `${'x'.repeat(1999)}🏺`).body).content).toBe(
-    `${'x'.repeat(1999)}…`,
-  )
-  const ntfy = (kind: MessageKind, title?: string) => request('ntfy', kind, title).headers
-  expect(ntfy('opened')).toEqual({
-    'content-type': 'text/plain; charset=utf-8',
-    title: 'A & <b>',
-    priority: 'high',
-    tags: 'rotating_light',
-  })
-  expect(ntfy('closed')).toMatchObject({ priority: 'default', tags: 'white_check_mark' })
-  expect(ntfy('test')).toMatchObject({ priority: 'default', tags: 'bell' })
-  expect(ntfy('reminder-1')).toMatchObject({ priority: 'default', tags: 'rotating_light' })
-  for (const title of ['Töpfe', 'a\nb', 'a\x7f'])
-    expect(ntfy('opened', title).title).toBe(`=?UTF-8?B?${Buffer.from(title).toString('base64')}?=`)
-  const standard = (kind: MessageKind, parts?: Partial<StoredIncident>) =>
-    JSON.parse(request('json', kind, 'A', parts).body)
-  expect(standard('test').type).toBe('alert.test')
-  expect(standard('reminder-12').type).toBe('incident.reminder')
-  expect(request('json').headers['webhook-timestamp']).toBe(String(NOW / 1000))
-  const iso = new Date(NOW).toISOString()
-  expect(
-    standard('closed', { reason: 'r', closedAt: NOW, acknowledgedAt: NOW, acknowledgedBy: 'ada' }).data,
-  ).toEqual({
-    incident: 'one',
-    cause: 'mail',
-    service: 'web',
-    affected: [],
-    reason: 'r',
-    openedAt: iso,
-    closedAt: iso,
-    acknowledgedAt: iso,
-    acknowledgedBy: 'ada',
-    resolvedBy: null,
-    resolvedReason: null,
-    title: 'A',
-    text: 'a > b',
-  })
-  expect(standard('opened').data).toMatchObject({
-    reason: null,
-    closedAt: null,
-    acknowledgedAt: null,
-    acknowledgedBy: null,
-  })
-})
-
-test.each([
-  ['https://hooks.slack-gov.com/services/x', 'slack'],
-  ['https://discordapp.com/api/webhooks/1/x', 'discord'],
-  ['https://canary.discord.com/api/webhooks/1/x', 'discord'],
-  ['https://notdiscord.com/api/webhooks/1/x', 'json'],
-  ['https://x.api.powerplatform.com/x', 'teams'],
-  ['https://evilwebhook.office.com/x', 'json'],
-  ['http://ntfy/x', 'ntfy'],
-  ['http://ntfyx.example.com/x', 'json'],
-])('%s takes %s', (address, kind) => {
-  expect(webhookFormat(address)).toBe(kind)
 })
 
 test('the end of an incident is sent though hundreds opened since and a week passed, and a silence only delays it', async () => {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { engineVariables } from '../../../src/core/env/groups.ts'
 import { readSettings, type WebhookFormatName } from '../../../src/core/env/settings.ts'
 import { openChannels } from '../../../src/core/incidents/channels.ts'
-import type { MessageKind } from '../../../src/core/incidents/incident.ts'
+import type { MessageKind, StoredIncident } from '../../../src/core/incidents/incident.ts'
 import { type AlertText, alertText } from '../../../src/core/incidents/text.ts'
 import { signWebhook, webhookFormat, webhookRequest } from '../../../src/core/incidents/webhook.ts'
 import { secret } from '../../../src/core/secret.ts'
@@ -13,7 +13,7 @@ const incident = {
   id: 'abc',
   cause: 'mail',
   service: 'web',
-  reason: 'the provider <refused> the key',
+  reason: 'the provider <refused> the key & left',
   affected: ['agent'],
   openedAt: NOW - 60_000,
   seenAt: NOW,
@@ -43,25 +43,39 @@ const request = (
   {
     address = ADDRESS.href,
     ...parts
-  }: { kind?: MessageKind; text?: AlertText; address?: string | undefined } = {},
+  }: {
+    kind?: MessageKind
+    text?: AlertText
+    address?: string | undefined
+    incident?: StoredIncident
+    now?: number
+  } = {},
 ) =>
   webhookRequest(to, {
     address: new URL(address),
+    now: NOW,
     ...message,
     ...parts,
     secret: to === 'pagerduty' ? secret('k'.repeat(32)) : undefined,
-    now: NOW,
   })
 
 test.each([
   ['https://hooks.slack.com/services/T/B/x', 'slack'],
+  ['https://hooks.slack-gov.com/services/x', 'slack'],
   ['https://discord.com/api/webhooks/1/x', 'discord'],
+  ['https://discordapp.com/api/webhooks/1/x', 'discord'],
+  ['https://canary.discord.com/api/webhooks/1/x', 'discord'],
   ['https://discord.com/elsewhere', 'json'],
+  ['https://notdiscord.com/api/webhooks/1/x', 'json'],
   ['https://example.webhook.office.com/webhookb2/x', 'teams'],
+  ['https://x.api.powerplatform.com/x', 'teams'],
+  ['https://evilwebhook.office.com/x', 'json'],
   ['https://prod-1.westeurope.logic.azure.com/workflows/x', 'teams'],
   ['https://api.telegram.org/bot1:x/sendMessage?chat_id=-100', 'telegram'],
   ['https://ntfy.sh/our-alerts', 'ntfy'],
   ['https://ntfy.example.com/our-alerts', 'ntfy'],
+  ['http://ntfy/x', 'ntfy'],
+  ['http://ntfyx.example.com/x', 'json'],
   ['https://events.pagerduty.com/v2/enqueue', 'pagerduty'],
   ['https://events.eu.pagerduty.com/v2/enqueue', 'pagerduty'],
   ['https://hooks.slack.com.evil.example/x', 'json'],
@@ -74,7 +88,7 @@ test.each([
 test('an alert names the cause, since when, what it means, the first command and the runbook', () => {
   expect([text.title, ...text.lines]).toEqual([
     'Kiln School: Mail (web, agent) is failing',
-    'Cause: the provider <refused> the key.',
+    'Cause: the provider <refused> the key & left.',
     'Since: 2026-11-21 09:29 UTC.',
     'Also failing for this cause: agent.',
     'What it means: no messages are sent.',
@@ -114,35 +128,91 @@ test('any other address gets a signed event with every fact of the incident', ()
     'webhook-timestamp': String(NOW / 1000),
     'webhook-signature': expect.stringMatching(/^v1,[A-Za-z0-9+/]{43}=$/),
   })
-  expect(JSON.parse(body)).toMatchObject({
-    type: 'incident.opened',
-    timestamp: '2026-11-21T09:30:00.000Z',
-    data: { incident: 'abc', cause: 'mail', service: 'web', affected: ['agent'], closedAt: null },
-  })
+  const facts = {
+    incident: 'abc',
+    cause: 'mail',
+    service: 'web',
+    affected: ['agent'],
+    reason: incident.reason,
+    openedAt: '2026-11-21T09:29:00.000Z',
+    closedAt: null,
+    acknowledgedAt: null,
+    acknowledgedBy: null,
+    resolvedBy: null,
+    resolvedReason: null,
+    title: text.title,
+    text: text.lines.join('\n'),
+  }
+  const timestamp = new Date(NOW).toISOString()
+  expect(JSON.parse(body)).toEqual({ type: 'incident.opened', timestamp, data: facts })
   expect(request('json').headers).not.toHaveProperty('webhook-signature')
+  expect(request('json', { now: NOW + 999 }).headers['webhook-timestamp']).toBe(String(NOW / 1000))
+  const json = (kind: MessageKind, about: StoredIncident = incident) =>
+    JSON.parse(request('json', { kind, incident: about }).body)
+  expect([json('test').type, json('reminder-12').type]).toEqual(['alert.test', 'incident.reminder'])
+  const ended = { closedAt: NOW, acknowledgedAt: NOW, acknowledgedBy: 'ada' }
+  expect(json('closed', { ...incident, ...ended, reason: undefined }).data).toEqual({
+    ...facts,
+    reason: null,
+    closedAt: timestamp,
+    acknowledgedAt: timestamp,
+    acknowledgedBy: 'ada',
+  })
 })
 
 test('each service gets the form that it documents', () => {
   const body = (to: WebhookFormatName) => JSON.parse(request(to).body)
   const all = [text.title, ...text.lines].join('\n')
-  expect(body('slack').text).toContain('the provider &lt;refused&gt; the key')
-  expect(body('discord').content.replaceAll('\\', '')).toBe(all)
+  const escaped = all.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+  expect(request('slack').headers).toEqual({ 'content-type': 'application/json' })
+  expect(body('slack')).toEqual({ text: escaped, mrkdwn: false, unfurl_links: false })
+  const { content, ...rules } = body('discord')
+  expect(content.replaceAll('\\', '')).toBe(all)
+  expect(rules).toEqual({ allowed_mentions: { parse: [] }, flags: 4 })
   expect(body('telegram')).toEqual({
     chat_id: '-100',
     text: all,
     link_preview_options: { is_disabled: true },
   })
-  expect(body('teams').attachments[0].content).toMatchObject({
-    type: 'AdaptiveCard',
-    body: [text.title, ...text.lines].map((line) => ({ type: 'RichTextBlock', inlines: [{ text: line }] })),
-    actions: [{ type: 'Action.OpenUrl', url: 'https://kiln.example/' }],
+  const line = (said: string, n: number) => ({
+    type: 'RichTextBlock',
+    inlines: [{ type: 'TextRun', text: said, weight: n === 0 ? 'Bolder' : 'Default' }],
   })
-  expect(request('ntfy').headers).toMatchObject({
-    title: text.title,
-    priority: 'high',
-    click: 'https://kiln.example/',
+  expect(body('teams')).toEqual({
+    type: 'message',
+    attachments: [
+      {
+        contentType: 'application/vnd.microsoft.card.adaptive',
+        contentUrl: null,
+        content: {
+          $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
+          type: 'AdaptiveCard',
+          version: '1.4',
+          body: [text.title, ...text.lines].map(line),
+          actions: [expect.objectContaining({ type: 'Action.OpenUrl', url: 'https://kiln.example/' })],
+        },
+      },
+    ],
   })
-  expect(request('ntfy').body).toBe(text.lines.join('\n'))
+  const unlinked = request('teams', { text: { title: 'A', lines: [] } }).body
+  expect(JSON.parse(unlinked).attachments[0].content).not.toHaveProperty('actions')
+  expect(request('ntfy')).toEqual({
+    headers: {
+      'content-type': 'text/plain; charset=utf-8',
+      title: text.title,
+      priority: 'high',
+      tags: 'rotating_light',
+      click: 'https://kiln.example/',
+    },
+    body: text.lines.join('\n'),
+  })
+  const ntfy = (kind: MessageKind, title = 'A') =>
+    request('ntfy', { kind, text: { title, lines: [] } }).headers
+  expect(ntfy('closed')).toMatchObject({ priority: 'default', tags: 'white_check_mark' })
+  expect(ntfy('test')).toMatchObject({ priority: 'default', tags: 'bell' })
+  expect(ntfy('reminder-1')).toMatchObject({ priority: 'default', tags: 'rotating_light' })
+  for (const title of ['Töpfe', 'a\nb', 'a\x7f'])
+    expect(ntfy('opened', title).title).toBe(`=?UTF-8?B?${Buffer.from(title).toString('base64')}?=`)
 })
 
 test('PagerDuty gets one alert for an incident: triggered, acknowledged, resolved', () => {
@@ -224,6 +294,12 @@ test.each(
     const texts = to === 'pagerduty' ? [said.payload.summary] : stringsOf(said)
     for (const one of texts) expect([one.length <= most, one.isWellFormed()]).toEqual([true, true])
   }
+})
+
+test.each(['x', '*'])('a text in Discord of %j alone takes all the room that it has', (filler) => {
+  const long = (title: string) => JSON.parse(request('discord', { text: { title, lines: [] } }).body).content
+  expect(long(filler.repeat(3000))).toHaveLength(2000)
+  expect(long(`${'x'.repeat(1999)}🏺`)).toBe(`${'x'.repeat(1999)}…`)
 })
 
 test('an escalation waits 15 minutes, or as long as it is told to, for somebody to acknowledge; the others wait for nobody', () => {
