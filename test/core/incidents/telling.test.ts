@@ -495,9 +495,9 @@ test('a cause that comes and goes for a day is heard of thrice, and then as ofte
   const host = hostAt(() => now)
   for (let n = 0; now < NOW + 24 * HOUR; n += 1) {
     await openIncident(incidents, incident({ id: `one-${n}`, openedAt: now, seenAt: now }))
-    for (let minute = 0; minute < 9; minute += 1) {
+    for (let minute = 0; minute < 9; minute += 3) {
       await tellDue(host, incidents, [channel])
-      now += MINUTE
+      now += 3 * MINUTE
     }
     await closeIncident(incidents, 'mail', now)
     await tellDue(host, incidents, [channel])

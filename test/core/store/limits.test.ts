@@ -155,23 +155,6 @@ test('a slot up to 60 seconds and 32 intervals ahead is one of this start of the
   }
 })
 
-test('an empty database has nothing to verify, and reports its size once it has tables', async () => {
-  const { address } = await newDatabase()
-  const maintenance = await openMaintenance(address)
-  onTestFinished(() => maintenance.close())
-  await expect(maintenance.verify(NOW)).rejects.toThrow('holds no store')
-  expect(await maintenance.status()).toMatchObject({
-    version: 0,
-    bytes: 0,
-    counts: {},
-    verifiedAt: undefined,
-  })
-  await maintenance.migrate()
-  expect(await maintenance.verify(NOW)).toMatchObject({ ok: true, checked: 0, faults: [] })
-  const { bytes } = await maintenance.status()
-  expect(bytes).toBeGreaterThan(100_000)
-})
-
 test('a store in which nothing was done yet is copied: no row of any table, and no mark of its own', async () => {
   const from = { kind: 'sqlite', file: path.join(await emptyFolder(), 'new.sqlite') } as const
   const store = await openTestStore(from)
@@ -249,11 +232,20 @@ describe('a file that cannot be the store', () => {
       `${file('held')} is locked by another process: wait for it, or stop it.`,
     )
     held.exec('ROLLBACK')
-    const other = new Database(file('other'))
-    other.pragma('user_version = 1')
-    other.close()
-    expect(() => connect({ file: file('other') })).toThrow('is a database of another program')
-    expect((await readdir(folder)).sort()).toEqual(['held', 'letter', 'other'])
+    for (const [name, made] of [
+      ['bookmarks', 'CREATE TABLE bookmarks (url TEXT)'],
+      ['other', 'PRAGMA user_version = 1'],
+    ] as const) {
+      const other = new Database(file(name))
+      other.exec(made)
+      other.close()
+      const before = await readFile(file(name))
+      expect(() => connect({ file: file(name) })).toThrow(
+        'is a database of another program and was left as it is',
+      )
+      expect(await readFile(file(name))).toEqual(before)
+    }
+    expect((await readdir(folder)).sort()).toEqual(['bookmarks', 'held', 'letter', 'other'])
   })
 
   test('is ours to mark when it is empty, and keeps its mark', async () => {

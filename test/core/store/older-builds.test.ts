@@ -6,6 +6,7 @@ import { openMaintenance } from '../../../src/core/store/open.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { courseWith, START } from '../../support/course.ts'
 import { type OldVersion, olderBuild } from '../../support/older-builds.ts'
+import { outcomeOf } from '../../support/subscribers.ts'
 
 const MINUTE = 60_000
 const LEASE_MS = 90_000
@@ -153,17 +154,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     await it.store.course.keep({ claims: [claim], call: 'new call', now: it.now(), leaseMs: LEASE_MS })
     it.pass(MINUTE)
     expect(await it.old.dispatch('another old call', it.now())).toEqual([])
-    await it.store.course.settle([
-      {
-        claim,
-        now: it.now(),
-        sent: true,
-        nextAttemptAt: START + DAY_MS,
-        failures: 0,
-        problem: undefined,
-        end: false,
-      },
-    ])
+    await it.store.course.settle([outcomeOf(claim, it.now(), { nextAttemptAt: START + DAY_MS })])
     expect(await it.find('p0')).toMatchObject({ sentDays: [1], nextAttemptAt: START + DAY_MS })
   })
 

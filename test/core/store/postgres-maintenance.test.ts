@@ -23,15 +23,23 @@ async function cared() {
 test('a store on PostgreSQL is planned, migrated, described and verified, and its address shows no password', async () => {
   const { maintenance, address, query } = await cared()
   expect((await maintenance.pending())[0]?.statements).toContain('CREATE TABLE platformctl.subscription')
-  expect((await maintenance.status()).version).toBe(0)
+  expect(await maintenance.status()).toMatchObject({
+    version: 0,
+    bytes: 0,
+    counts: {},
+    verifiedAt: undefined,
+  })
+  await expect(maintenance.verify(NOW)).rejects.toThrow('holds no store')
   expect(await maintenance.migrate()).toEqual({ from: 0, to: POSTGRES_STEPS.length })
   expect(await maintenance.migrate()).toEqual({ from: POSTGRES_STEPS.length, to: POSTGRES_STEPS.length })
   expect(await maintenance.pending()).toEqual([])
+  expect(await maintenance.verify(NOW)).toMatchObject({ ok: true, checked: 0, faults: [] })
   await subscribe(await openTestStore(address), 'ada', NOW)
   expect(await maintenance.verify(NOW)).toMatchObject({ ok: true, checked: 1 })
   const status = await maintenance.status()
   expect(status).toMatchObject({ kind: 'postgres', version: POSTGRES_STEPS.length, verifiedAt: NOW })
   expect(status.counts).toMatchObject({ subscription: 1, confirmation: 1 })
+  expect(status.bytes).toBeGreaterThan(100_000)
   expect(status.location).toMatch(/^127\.0\.0\.1:\d+\/test_\d+$/)
   await query(`UPDATE platformctl.subscription SET sent_days = '[1,3]', next_attempt_at = ${NOW + DAY_MS}`)
   expect((await maintenance.verify(NOW)).faults[0]).toBe(

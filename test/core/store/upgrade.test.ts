@@ -2,7 +2,6 @@ import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { hashToken, unsubscribeUrl } from '../../../src/core/course/links.ts'
 import { systemClock } from '../../../src/core/host.ts'
-import { secret } from '../../../src/core/secret.ts'
 import { POSTGRES_STEPS, SQLITE_STEPS } from '../../../src/core/store/migrations.ts'
 import { compareStores, copyStore } from '../../../src/core/store/open.ts'
 import { createPool } from '../../../src/core/store/postgres/connection.ts'
@@ -11,7 +10,7 @@ import { connect } from '../../../src/core/store/sqlite/connection.ts'
 import { migrateFile } from '../../../src/core/store/sqlite/sql.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { openLearning } from '../../support/learning.ts'
-import { postgresServer } from '../../support/stores.ts'
+import { newDatabase } from '../../support/stores.ts'
 import { testTransport } from '../../support/test-transport.ts'
 
 const HOUR = 3_600_000
@@ -48,121 +47,63 @@ const inCourse = (daysAgo: number, sent: number, more: Partial<OldRow> = {}): Ol
 }
 const without = ({ next_attempt_at: _, ...row }: OldRow): OldRow => row
 
-/** Every state that a row could be in, and the lesson that its reader is to get at once, if any. */
-const ROWS: Readonly<Record<string, readonly [OldRow, number | undefined]>> = {
-  pending: [{ state: 'unconfirmed' }, undefined],
-  'refused-a-confirmation': [{ state: 'unconfirmed' }, undefined],
-  fresh: [inCourse(0, 0), 1],
-  middle: [inCourse(3, 3), 4],
-  early: [inCourse(0.5, 1), undefined],
-  behind: [inCourse(6, 1), 2],
-  again: [inCourse(1, 1, { enrolment: 3, fence: 40 }), 2],
-  last: [inCourse(6, 6), 7],
-  completed: [inCourse(20, 7), undefined],
-  failing: [
-    inCourse(2, 2, {
-      failures: 2,
-      first_attempt_at: NOW - HOUR,
-      next_attempt_at: NOW - 1000,
-      problem_kind: 'failed',
-      problem_reason: 'the mailbox is busy',
-      problem_since: NOW - HOUR,
-    }),
-    3,
-  ],
-  waiting: [
-    inCourse(2, 2, {
-      failures: 3,
-      first_attempt_at: NOW - HOUR,
-      next_attempt_at: NOW + 2 * HOUR,
-      problem_kind: 'failed',
-      problem_reason: 'the mailbox is busy',
-      problem_since: NOW - HOUR,
-    }),
-    undefined,
-  ],
-  claimed: [
-    inCourse(1, 1, {
-      claimed_by: 'a dispatch call that died',
-      claimed_at: NOW - 2 * HOUR,
-      lease_until: 1,
-      first_attempt_at: NOW - 2 * HOUR,
-      next_attempt_at: NOW - 2 * HOUR + 90_000,
-    }),
-    2,
-  ],
-  'claimed-without-lease': [
-    inCourse(1, 1, {
-      claimed_by: 'a dispatch call that died',
-      claimed_at: NOW - 2 * HOUR,
-      first_attempt_at: NOW - 2 * HOUR,
-      next_attempt_at: NOW - 2 * HOUR + 90_000,
-    }),
-    2,
-  ],
-  unknown: [
-    inCourse(4, 4, {
-      failures: 1,
-      first_attempt_at: NOW - HOUR,
-      next_attempt_at: NOW - 1,
-      problem_kind: 'unknown',
-      problem_reason: 'the connection broke',
-      problem_since: NOW - HOUR,
-    }),
-    5,
-  ],
-  'unknown-for-days': [
-    without(
-      inCourse(4, 1, {
-        failures: 3,
-        first_attempt_at: NOW - 3 * DAY,
-        problem_kind: 'unknown',
-        problem_reason: 'the connection broke',
-        problem_since: NOW - 3 * DAY,
-      }),
-    ),
-    undefined,
-  ],
-  parked: [
-    without(
-      inCourse(4, 2, {
-        failures: 12,
-        first_attempt_at: NOW - 2 * DAY,
-        problem_kind: 'parked',
-        problem_reason: 'the message was refused',
-        problem_since: NOW - DAY,
-      }),
-    ),
-    undefined,
-  ],
-  unsubscribed: [
-    without(inCourse(4, 2, { state: 'unsubscribed', unsubscribed_at: NOW - 2 * DAY })),
-    undefined,
-  ],
-  bounced: [
-    without(
-      inCourse(4, 1, {
-        state: 'unsubscribed',
-        unsubscribed_at: NOW - 3 * DAY,
-        problem_kind: 'bounced',
-        problem_reason: 'no such user',
-        problem_since: NOW - 3 * DAY,
-      }),
-    ),
-    undefined,
-  ],
-  suppressed: [
-    without(
-      inCourse(4, 1, {
-        state: 'unsubscribed',
-        unsubscribed_at: NOW - 3 * DAY,
-        problem_kind: 'suppressed',
-        problem_reason: 'reported as spam',
-        problem_since: NOW - 3 * DAY,
-      }),
-    ),
-    undefined,
-  ],
+const problem = (problem_kind: string, problem_reason: string, agoMs: number) => ({
+  problem_kind,
+  problem_reason,
+  problem_since: NOW - agoMs,
+})
+const busy = { ...problem('failed', 'the mailbox is busy', HOUR), first_attempt_at: NOW - HOUR }
+const broken = (agoMs: number) => ({
+  ...problem('unknown', 'the connection broke', agoMs),
+  first_attempt_at: NOW - agoMs,
+})
+/** Claimed by a dispatch call that died. */
+const dead = {
+  claimed_by: 'a dispatch call that died',
+  claimed_at: NOW - 2 * HOUR,
+  first_attempt_at: NOW - 2 * HOUR,
+  next_attempt_at: NOW - 2 * HOUR + 90_000,
+}
+const left = (daysAgo: number) => ({ state: 'unsubscribed', unsubscribed_at: NOW - daysAgo * DAY }) as const
+const refused = {
+  ...problem('parked', 'the message was refused', DAY),
+  first_attempt_at: NOW - 2 * DAY,
+}
+
+/** Every state that a row could be in. */
+const ROWS: Readonly<Record<string, OldRow>> = {
+  pending: { state: 'unconfirmed' },
+  'refused-a-confirmation': { state: 'unconfirmed' },
+  fresh: inCourse(0, 0),
+  middle: inCourse(3, 3),
+  early: inCourse(0.5, 1),
+  behind: inCourse(6, 1),
+  again: inCourse(1, 1, { enrolment: 3, fence: 40 }),
+  last: inCourse(6, 6),
+  completed: inCourse(20, 7),
+  failing: inCourse(2, 2, { ...busy, failures: 2, next_attempt_at: NOW - 1000 }),
+  waiting: inCourse(2, 2, { ...busy, failures: 3, next_attempt_at: NOW + 2 * HOUR }),
+  claimed: inCourse(1, 1, { ...dead, lease_until: 1 }),
+  'claimed-without-lease': inCourse(1, 1, dead),
+  unknown: inCourse(4, 4, { ...broken(HOUR), failures: 1, next_attempt_at: NOW - 1 }),
+  'unknown-for-days': without(inCourse(4, 1, { ...broken(3 * DAY), failures: 3 })),
+  parked: without(inCourse(4, 2, { ...refused, failures: 12 })),
+  unsubscribed: without(inCourse(4, 2, left(2))),
+  bounced: without(inCourse(4, 1, { ...left(3), ...problem('bounced', 'no such user', 3 * DAY) })),
+  suppressed: without(inCourse(4, 1, { ...left(3), ...problem('suppressed', 'reported as spam', 3 * DAY) })),
+}
+
+/** The lessons that readers are to get at once. */
+const DUE = {
+  fresh: 1,
+  middle: 4,
+  behind: 2,
+  again: 2,
+  last: 7,
+  failing: 3,
+  claimed: 2,
+  'claimed-without-lease': 2,
+  unknown: 5,
 }
 
 const addressOf = (name: string) => `${name}@example.com`
@@ -174,7 +115,7 @@ type Insert = (table: string, row: Readonly<Record<string, string | number>>) =>
 /** The statements that fill a store of that time. */
 function filling(insert: Insert): readonly string[] {
   return [
-    ...Object.entries(ROWS).map(([name, [row]]) =>
+    ...Object.entries(ROWS).map(([name, row]) =>
       insert('subscription', {
         id: `id-${name}`,
         identity: addressOf(name),
@@ -184,16 +125,12 @@ function filling(insert: Insert): readonly string[] {
         ...row,
       }),
     ),
-    insert('confirmation', {
-      token_hash: hashToken(TOKEN),
-      subscription: 'id-pending',
-      created_at: NOW - HOUR,
-    }),
-    insert('confirmation', {
-      token_hash: hashToken('a token that could not be mailed'),
-      subscription: 'id-refused-a-confirmation',
-      created_at: NOW - HOUR,
-    }),
+    ...[
+      [TOKEN, 'id-pending'],
+      ['a token that could not be mailed', 'id-refused-a-confirmation'],
+    ].map(([token = '', subscription = '']) =>
+      insert('confirmation', { token_hash: hashToken(token), subscription, created_at: NOW - HOUR }),
+    ),
     insert('subscription_event', {
       subscription: 'id-refused-a-confirmation',
       at: NOW - HOUR,
@@ -209,18 +146,12 @@ function filling(insert: Insert): readonly string[] {
       enrolment: 1,
       day: 0,
     }),
-    insert('mailbox', {
-      identity: addressOf('bounced'),
-      cause: 'hard-bounce',
-      suppressed_at: NOW - 3 * DAY,
-      source: 'send',
-    }),
-    insert('mailbox', {
-      identity: addressOf('suppressed'),
-      cause: 'complaint',
-      suppressed_at: NOW - 3 * DAY,
-      source: 'ses',
-    }),
+    ...[
+      ['bounced', 'hard-bounce', 'send'],
+      ['suppressed', 'complaint', 'ses'],
+    ].map(([name = '', cause = '', source = '']) =>
+      insert('mailbox', { identity: addressOf(name), cause, suppressed_at: NOW - 3 * DAY, source }),
+    ),
   ]
 }
 
@@ -244,12 +175,12 @@ async function oldStore(kind: 'sqlite' | 'postgres', step = 'ADD COLUMN course '
     database.close()
     return { url: `file:${file}`, address: { kind, file } as const }
   }
-  const url = await (await postgresServer()).createDatabase()
-  const pool = createPool({ url: secret(url), size: 1 })
+  const { url, address } = await newDatabase()
+  const pool = createPool({ url: address.url, size: 1 })
   await migratePostgres(pool, before(POSTGRES_STEPS))
   await pool.query(filled('platformctl.'))
   await pool.end()
-  return { url, address: { kind, url: secret(url) } as const }
+  return { url, address }
 }
 
 describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
@@ -267,7 +198,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
       }),
     })
     const course = await opened.course()
-    for (const [name, [row]] of Object.entries(ROWS))
+    for (const [name, row] of Object.entries(ROWS))
       expect(await course.find(addressOf(name)), name).toMatchObject({
         id: `id-${name}`,
         course: 'quantum',
@@ -277,9 +208,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
         sentDays: JSON.parse(row.sent_days ?? '[]'),
         nextAttemptAt: row.next_attempt_at,
       })
-    const due = Object.entries(ROWS).flatMap(([who, [, lesson]]) =>
-      lesson === undefined ? [] : [{ who, lesson }],
-    )
+    const due = Object.entries(DUE).map(([who, lesson]) => ({ who, lesson }))
     const [unknown] = await course.findPerson(addressOf('unknown'))
     const messageId = unknown && (await course.messageIdOf(unknown))
     const dispatch = async () => {
@@ -332,9 +261,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     })
     await opened.close()
   })
-})
 
-describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
   test('a confirmation that the build before would have mailed again is mailed once, with a link that works', async () => {
     const { url } = await oldStore(kind)
     const texts: string[] = []
@@ -427,8 +354,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
 
 test('a store of the build before courses is copied into PostgreSQL with everything, and each reader gets there what is due', async () => {
   const { address } = await oldStore('sqlite')
-  const url = await (await postgresServer()).createDatabase()
-  const to = { kind: 'postgres', url: secret(url) } as const
+  const { url, address: to } = await newDatabase()
   expect((await copyStore(address, to)).counts).toMatchObject({
     subscription: Object.keys(ROWS).length,
     confirmation: 2,
@@ -448,6 +374,6 @@ test('a store of the build before courses is copied into PostgreSQL with everyth
   })
   await opened.dispatch({ limit: 1000 })
   await opened.close()
-  const due = Object.entries(ROWS).flatMap(([who, [, lesson]]) => (lesson ? [`${who} ${lesson}`] : []))
+  const due = Object.entries(DUE).map(([who, lesson]) => `${who} ${lesson}`)
   expect(sent.sort()).toEqual(due.sort())
 })
