@@ -11,9 +11,7 @@ const PLACES = {
 test.each([
   ['platformctl db status', true],
   ['platformctl alert ack aB3-_x', true],
-  ['platformctl preflight --deep', false],
   ['platformctl health --deep', false],
-  ['platformctl billing smoke', false],
 ])('%s carries the options that it takes, quoted for a shell', (command, takesData) => {
   const text = nextStep(command, PLACES)
   expect(text).toBe(

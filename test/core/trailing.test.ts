@@ -96,15 +96,3 @@ test('in any order of requests and results: no stale answer, no overlap, no call
     { numRuns: 60 },
   )
 })
-
-test('a thousand at once cause two runs: the first’s own, and one for all the others', async () => {
-  let runs = 0
-  const call = trailing(async () => {
-    runs += 1
-    await tick()
-    return runs
-  })
-  const answers = await Promise.all(Array.from({ length: 1000 }, () => call()))
-  expect(runs).toBe(2)
-  expect(new Set(answers.slice(1))).toEqual(new Set([2]))
-})

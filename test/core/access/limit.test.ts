@@ -204,20 +204,16 @@ test('a wrong token is a fallback, not a refusal of everybody', async () => {
   expect(it.events).toEqual(['limiter_fallback'])
 })
 
-test.each([
-  [[1, 9, 1], 'the shared store did not run the script'],
-  [[1, 9, 1, 0, 0], 'the shared store did not run the script'],
-  [[1, 9, 1, 0.5], 'the shared store did not run the script'],
-  [['1', 9, 1, 0], 'the shared store did not run the script'],
-  ['1 9 1 0', 'the shared store did not run the script'],
-  [null, 'the shared store did not run the script'],
-])('a count of the form %j is a fault, not a decision', async (result, fault) => {
-  const store = await restStore(async () => ({ result }))
-  const counter = sharedCounter(store.url, secret(REST_TOKEN), 10_000)
-  onTestFinished(() => counter.close())
-  await expect(counter.take(TEN, 'a')).rejects.toThrow(fault)
-  await expect(counter.ping()).rejects.toThrow('the shared store did not answer PING')
-})
+test.each([[[1, 9, 1]], [[1, 9, 1, 0.5]], ['1 9 1 0'], [null]])(
+  'a count of the form %j is a fault, not a decision',
+  async (result) => {
+    const store = await restStore(async () => ({ result }))
+    const counter = sharedCounter(store.url, secret(REST_TOKEN), 10_000)
+    onTestFinished(() => counter.close())
+    await expect(counter.take(TEN, 'a')).rejects.toThrow('the shared store did not run the script')
+    await expect(counter.ping()).rejects.toThrow('the shared store did not answer PING')
+  },
+)
 
 test('an answer of 4,096 characters is read, and a longer one is a fault', async () => {
   let length = 0

@@ -138,23 +138,18 @@ test('the sample is the same each time, fills every figure and lies in no future
   expect(found.streak.current).toBeGreaterThan(2)
 })
 
-test.each(Array.from({ length: 24 }, (_, hour) => hour))(
-  'the sample agrees with itself, seen at hour %d',
-  (hour) => {
-    const now = NOW - (NOW % 86_400_000) + hour * 3_600_000
-    const found = insights(sampleEvents(now), { range: 30, now })
-    const completed = found.kinds.find(({ kind }) => kind === 'lesson.completed')?.count
-    const lessons = rowsOf(found, 'lessons')
-    expect(lessons.filter(([, , done = 0]) => done > 0)).toHaveLength(completed ?? 0)
-    for (const [, viewed, done] of lessons) expect(viewed).toBeGreaterThanOrEqual(done ?? 0)
-    expect(found.streak.longest).toBeLessThanOrEqual(30)
-    const best = (wanted: boolean) =>
-      rowsOf(found, 'exams').flatMap(([, , , passed = 0, score = 0]) =>
-        passed > 0 === wanted ? [score] : [],
-      )
-    expect(Math.max(...best(false))).toBeLessThan(Math.min(...best(true)))
-  },
-)
+test.each([0, 1, 11, 22, 23])('the sample agrees with itself, seen at hour %d', (hour) => {
+  const now = NOW - (NOW % 86_400_000) + hour * 3_600_000
+  const found = insights(sampleEvents(now), { range: 30, now })
+  const completed = found.kinds.find(({ kind }) => kind === 'lesson.completed')?.count
+  const lessons = rowsOf(found, 'lessons')
+  expect(lessons.filter(([, , done = 0]) => done > 0)).toHaveLength(completed ?? 0)
+  for (const [, viewed, done] of lessons) expect(viewed).toBeGreaterThanOrEqual(done ?? 0)
+  expect(found.streak.longest).toBeLessThanOrEqual(30)
+  const best = (wanted: boolean) =>
+    rowsOf(found, 'exams').flatMap(([, , , passed = 0, score = 0]) => (passed > 0 === wanted ? [score] : []))
+  expect(Math.max(...best(false))).toBeLessThan(Math.min(...best(true)))
+})
 
 test('a sample moves with the time at which it is looked at', () => {
   const sample = learningInsights.sample?.(0) ?? []

@@ -6,9 +6,9 @@ import { senderSteps } from '../../../src/core/live/sender.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { nameServer } from '../../support/outside.ts'
 
-const publicKey = (type: 'spki' | 'pkcs1', modulusLength = 2048) =>
-  generateKeyPairSync('rsa', { modulusLength }).publicKey.export({ type, format: 'der' }).toString('base64')
-const KEY = publicKey('spki')
+const KEY = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  .publicKey.export({ type: 'spki', format: 'der' })
+  .toString('base64')
 const ED25519 = Buffer.from(
   generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' }).x ?? '',
   'base64url',
@@ -82,17 +82,12 @@ test.each([
   [['v=spf1 -all', 'v=spf1 ~all'], 'failed: has several SPF records, which counts as none'],
   ['v=spf1 +all', 'warning: has an SPF record that lets anybody send'],
   ['v=spf1 a all', 'warning: has an SPF record that lets anybody send'],
-  ['v=spf10 -all', 'warning: has no SPF record'],
   [
     'v=spf1 a mx/24 exists:%{i}.x.example ptr redirect=_spf.provider.example',
     'passed: published, 5 of 10 look-ups',
   ],
   ['v=spf1 ~all redirect=missing.example', 'passed: published, 0 of 10 look-ups'],
   ['v=spf1 -all include:missing.example', 'passed: published, 0 of 10 look-ups'],
-  [
-    'v=spf1 ip6:2001:db8::/32 a:mail.example.com/24//64 exp=why.example -all',
-    'passed: published, 1 of 10 look-ups',
-  ],
   ['v=spf1 include:%{d}.x.example unknown=1 -all', 'passed: published, 1 of 10 look-ups'],
   [
     'v=spf1 include:missing.example -all',
@@ -102,20 +97,10 @@ test.each([
     'v=spf1 redirect=missing.example',
     'failed: has an SPF record whose redirect leads to a name without an SPF record, which counts as an error',
   ],
-  ...[
-    'ipv4:192.0.2.1',
-    'ip4:192.0.2.0/33',
-    'ip4:mail.example',
-    'include:',
-    'include',
-    'all:x',
-    'redirect=',
-    '-',
-  ].map((term) => [
+  ...['ipv4:192.0.2.1', 'include:', 'all:x', '-'].map((term) => [
     `v=spf1 ${term} -all`,
     'failed: has an SPF record with a term that no receiver knows, which counts as an error',
   ]),
-  ['v=spf1 ip4:192.0.2.1 -all', 'passed: published, 0 of 10 look-ups'],
 ] as [string | string[], string][])('reports the SPF record %j as: %s', async (record, told) => {
   expect(
     (await look({ '_spf.provider.example': SOUND['_spf.provider.example'], 'example.com': record })).SPF,
@@ -130,24 +115,12 @@ test('look-ups of included records count, and an endless chain of them ends', as
 test.each([
   [{ 'brand7._domainkey.example.com': `v=DKIM1; p=${KEY}` }, [], /^skipped: .*--dkim-selector/],
   [{ 'brand7._domainkey.example.com': `v=DKIM1; p=${KEY}` }, ['brand7'], /^passed: 1 key found/],
-  [{ 's1._domainkey.example.com': `p=${publicKey('pkcs1')};` }, [], /^passed: 1 key found/],
   [{ 's1._domainkey.example.com': `v=DKIM1; k=ed25519; p=${ED25519}` }, [], /^passed: 1 key found/],
   [
     { 's1._domainkey.example.com': `v=DKIM1; k=rsa; p=${ED25519}` },
     [],
     /^failed: .*under s1: its key .* cannot be read/,
   ],
-  [{ 's1._domainkey.example.com': 'v=DKIM1; p=AAAA' }, [], /^failed: .*cannot be read/],
-  [{ 's1._domainkey.example.com': 'v=DKIM1; p="MIIB' }, [], /^failed: .*cannot be read/],
-  [{ 's1._domainkey.example.com': 'v=DKIM1; k=rsa' }, [], /^failed: .*it has no key/],
-  [{ 's1._domainkey.example.com': `v=DKIM1 p=${KEY}` }, [], /^failed: .*does not begin with v=DKIM1/],
-  [
-    { 's1._domainkey.example.com': `v=DKIM1; p=${publicKey('spki', 512)}` },
-    [],
-    /^failed: .*fewer than 1024 bits/,
-  ],
-  [{ 's1._domainkey.example.com': `v=DKIM1; h=sha1; p=${KEY}` }, [], /^failed: .*sha256/],
-  [{ 's1._domainkey.example.com': `v=DKIM1; k=dsa; p=${KEY}` }, [], /^failed: .*kind of key/],
   [{ 's1._domainkey.example.com': `v=DKIM1; p=${KEY}` }, ['brand7'], /^warning: lacks/],
   [{ 's1._domainkey.example.com': 'v=DKIM1; k=rsa; p=' }, [], /^warning: .*revoked/],
 ] as const)('DKIM keys %j, selectors %j: %s', async (records, dkimSelectors, told) => {
@@ -165,24 +138,8 @@ test.each([
     'failed: has several DMARC records, which counts as none',
   ],
   [
-    { '_dmarc.example.com': 'v=DMARC1 p=reject' },
-    'failed: has a DMARC record that does not begin with v=DMARC1;',
-  ],
-  [
     { '_dmarc.example.com': 'v=DMARC1; p=reject rua' },
     'failed: has a DMARC record whose p= has no valid value',
-  ],
-  [
-    { '_dmarc.example.com': 'v=DMARC1; p=reject; reports' },
-    'failed: has a DMARC record that is not a list of tags',
-  ],
-  [
-    { '_dmarc.example.com': 'v=DMARC1; p=none; p=none' },
-    'failed: has a DMARC record that has the tag p twice',
-  ],
-  [
-    { '_dmarc.example.com': 'v=DMARC1; p=none; rua=reports@example.com' },
-    'failed: has a DMARC record whose rua= has no valid value',
   ],
 ] as const)('reports the DMARC record %j as: %s', async (records, told) => {
   expect((await look(records)).DMARC).toBe(told)

@@ -100,12 +100,10 @@ describe('an address', () => {
 
 test.each<[left: number, life: number, fault: string | undefined, expected: string]>([
   [14, 90, undefined, 'passed: 14 days left'],
-  [13.99, 90, undefined, 'warning live-certificate-expiring: ends in 13 days'],
   [1.5, 90, undefined, 'warning live-certificate-expiring: ends in 1 day'],
   [2, 6, undefined, 'passed: 2 days left'],
   [1.99, 6, undefined, 'warning live-certificate-expiring: ends in 1 day'],
   [-0.5, 90, 'CERT_HAS_EXPIRED', 'failed live-certificate: expired 1 day ago'],
-  [-3, 90, 'CERT_HAS_EXPIRED', 'failed live-certificate: expired 3 days ago'],
   [30, 90, 'CERT_NOT_YET_VALID', 'failed live-certificate: is not valid yet'],
   [30, 90, 'ERR_TLS_CERT_ALTNAME_INVALID', 'failed live-certificate: is made out to another name'],
   [
@@ -130,13 +128,10 @@ test.each<[left: number, life: number, fault: string | undefined, expected: stri
 
 test.each([
   [200, 'passed: is accepted'],
-  [299, 'passed: is accepted'],
   [300, 'skipped: cannot be told from the answer (300)'],
   [404, 'passed: is accepted'],
   [400, 'skipped: cannot be told from the answer (400)'],
   [401, 'failed live-unauthorised: is refused (401)'],
-  [403, 'failed live-unauthorised: is refused (403)'],
-  [499, 'skipped: cannot be told from the answer (499)'],
   [500, 'failed live-unhealthy: cannot be tried: an error comes back (500)'],
 ])('a key that gets %i: %s', async (status, expected) => {
   const { network, asked } = outside({ get: { status } })
@@ -204,38 +199,23 @@ describe('targets', () => {
 
   test('that are not configured, or by half, say so and ask nobody', async () => {
     const { all, find } = targets({}, {}, { storeSchema: undefined })
-    expect(all.map(({ name }) => name)).toEqual([
-      'datastore',
-      'payments',
-      'sharedstore',
-      'mail',
-      'sender',
-      'api',
-      'agent',
-      'store',
-      'site',
-      'alerts',
-      'alert-mail',
-      'escalation',
-      'heartbeat',
+    expect(all.map(({ name, variables }) => `${name} ${variables}`)).toEqual([
+      'datastore NEXT_PUBLIC_DATASTORE_URL',
+      'payments PAYMENTS_API_URL',
+      'sharedstore SHAREDSTORE_REST_URL',
+      'mail MAILER_SMTP_URL',
+      'sender MAILER_FROM',
+      expect.stringMatching(/^api .*API_URL$/),
+      expect.stringMatching(/^agent .*AGENT_URL$/),
+      'store STORE_URL',
+      'site NEXT_PUBLIC_SITE_URL',
+      'alerts ALERT_WEBHOOK_URL',
+      'alert-mail ALERT_EMAIL_TO',
+      'escalation ALERT_ESCALATION_URL',
+      'heartbeat HEARTBEAT_PING_URL',
     ])
     expect(new Set(all.map(({ steps }) => steps))).toEqual(new Set(['not configured']))
     expect([find('sender')?.order, find('mail')?.order]).toEqual(['fan', 'chain'])
-    expect(all.map(({ variables }) => variables.join())).toEqual([
-      'NEXT_PUBLIC_DATASTORE_URL',
-      'PAYMENTS_API_URL',
-      'SHAREDSTORE_REST_URL',
-      'MAILER_SMTP_URL',
-      'MAILER_FROM',
-      expect.stringMatching(/API_URL$/),
-      expect.stringMatching(/AGENT_URL$/),
-      'STORE_URL',
-      'NEXT_PUBLIC_SITE_URL',
-      'ALERT_WEBHOOK_URL',
-      'ALERT_EMAIL_TO',
-      'ALERT_ESCALATION_URL',
-      'HEARTBEAT_PING_URL',
-    ])
     const half = targets({
       PAYMENTS_SECRET_KEY: 'sk_test_of-some-length',
       MAILER_API_KEY: 'mailer-key-value',
@@ -289,30 +269,20 @@ describe('targets', () => {
     })
   })
 
-  test('in production a key travels over https, or on this machine', async () => {
-    const certificate = async (url: string, environment = 'production') =>
-      (
-        (await targets({ ...WHOLE, SHAREDSTORE_REST_URL: url, DEPLOY_ENVIRONMENT: environment }).run(
-          'sharedstore',
-        )) as string[]
-      )[2]?.split(' ')[2]
-    expect(await certificate('http://limits.internal')).toBe('failed')
-    expect(await certificate('http://limits.internal', 'staging')).toBe('skipped:')
+  test('in production a key and visitors travel over https, a key also on this machine, and this platform may reach a neighbor inside', async () => {
+    const certificate = async (name: string, env: Environment) =>
+      ((await targets({ DEPLOY_ENVIRONMENT: 'production', ...env }).run(name)) as string[])[2]
+    const shared = (url: string, more: Environment = {}) =>
+      certificate('sharedstore', { ...WHOLE, SHAREDSTORE_REST_URL: url, ...more })
+    expect(await shared('http://limits.internal')).toContain(' failed live-plain-text:')
+    expect(await shared('http://limits.internal', { DEPLOY_ENVIRONMENT: 'staging' })).toContain(' skipped:')
     for (const here of ['http://localhost:1', 'http://127.0.0.2:1', 'http://[::1]:1'])
-      expect(await certificate(here)).toBe('skipped:')
+      expect(await shared(here)).toContain(' skipped:')
     for (const elsewhere of ['http://128.0.0.1', 'http://127.example.com'])
-      expect(await certificate(elsewhere)).toBe('failed')
-  })
-
-  test('in production visitors reach a neighbor over https, and this platform may reach it inside', async () => {
-    const certificate = async (variable: string) =>
-      (
-        (await targets({ [variable]: 'http://api.example.com', DEPLOY_ENVIRONMENT: 'production' }).run(
-          'api',
-        )) as string[]
-      )[2]
-    expect(await certificate('NEXT_PUBLIC_API_URL')).toMatch(/NEXT_PUBLIC_API_URL failed live-plain-text/)
-    expect(await certificate('API_URL')).toMatch(/API_URL skipped/)
+      expect(await shared(elsewhere)).toContain(' failed ')
+    const neighbor = (variable: string) => certificate('api', { [variable]: 'http://api.example.com' })
+    expect(await neighbor('NEXT_PUBLIC_API_URL')).toMatch(/NEXT_PUBLIC_API_URL failed live-plain-text/)
+    expect(await neighbor('API_URL')).toMatch(/API_URL skipped/)
   })
 
   test('an address of payments belongs to the variable that says it, and the site to its port', async () => {
@@ -329,9 +299,8 @@ describe('targets', () => {
 
   test('mail over SMTP is connected to on its port, and its key tried', async () => {
     const mail = async (env: Environment, verifyMail = async () => {}) => {
-      const connected: unknown[] = []
       const { run, requests } = targets({ ...WHOLE, ...env }, {}, { verifyMail })
-      return { results: await run('mail'), certificate: requests.at(-1), connected }
+      return { results: await run('mail'), certificate: requests.at(-1) }
     }
     const plain = await mail({})
     expect(plain.results).toEqual([
@@ -386,8 +355,6 @@ describe('targets', () => {
     ...[
       ['refused the connection', 'live-unreachable'],
       ['did not answer within 5 s', 'live-unreachable'],
-      ['broke the connection', 'live-unreachable'],
-      ['has no connection left', 'live-unreachable'],
       ['refused the user or the password', 'live-unauthorised'],
       ['has no such database', 'live-store'],
     ].map(([said, id]): [unknown, string] => [
@@ -421,9 +388,7 @@ describe('targets', () => {
 
   test.each<[CauseCode, string]>([
     ['connect_refused', 'warning live-unreachable: cannot be read: the connection is refused'],
-    ['connect_unreachable', 'warning live-unreachable: cannot be read: no route leads there'],
     ['answer_timeout', 'warning live-unreachable: gives no answer in time'],
-    ['connection_closed', 'warning live-unreachable: cannot be read: the connection breaks'],
     ['dns_not_found', 'failed live-name: does not resolve'],
     ['tls_expired', 'failed live-certificate: cannot be trusted: the certificate is not valid'],
   ])('a site that does not answer (%s): %s', async (cause, outcome) => {
@@ -563,17 +528,11 @@ describe('findings', () => {
 
   test.each([
     ['name resolution', 'The host of A_URL'],
-    ['domain', 'The domain of A_URL'],
     ['certificate', 'The certificate behind A_URL'],
     ['health', 'The service behind A_URL'],
     ['SPF', 'The domain of A_URL'],
-    ['DKIM', 'The domain of A_URL'],
-    ['DMARC', 'The domain of A_URL'],
     ['migrations', 'The store of A_URL'],
-    ['configuration', 'A_URL'],
     ['authorisation', 'A_URL'],
-    ['service role', 'A_URL'],
-    ['published keys', 'A_URL'],
   ] as const)('of the check %s are about %s', (check, subject) => {
     expect(of(result({ check }))[0]?.cause).toBe(`${subject} gives no answer in time.`)
   })
@@ -589,35 +548,23 @@ describe('findings', () => {
 })
 
 test.each([
-  ['v=1; p=2', { v: '1', p: '2' }],
   [' v = 1 ;p=a=b;', { v: '1', p: 'a=b' }],
   ['a_1=', { a_1: '' }],
   ['k=rsa;\r\n\tp=AB\n CD', { k: 'rsa', p: 'AB\n CD' }],
   ['v=1;;p=2', 'is not a list of tags'],
   ['v=1; 1p=2', 'is not a list of tags'],
-  ['v', 'is not a list of tags'],
-  ['v=1; v=2', 'has the tag v twice'],
 ])('the tags of %j are %j', (text, expected) => {
   const read = readTags(text)
   expect('fault' in read ? read.fault : Object.fromEntries(read.tags)).toEqual(expected)
 })
 
 test.each<[string, string | undefined]>([
-  ['v=DMARC1; p=none', 'none'],
   ['v=DMARC1;p=REJECT;', 'reject'],
   [' v=DMARC1; p=none', 'has a DMARC record that does not begin with v=DMARC1;'],
   ['v=dmarc1; p=none', 'has a DMARC record that does not begin with v=DMARC1;'],
   ['v=DMARC10; p=none', 'has a DMARC record that does not begin with v=DMARC1;'],
   ['xv=DMARC1; p=none', undefined],
-  ['v=DMARC1', 'has a DMARC record without a policy'],
-  ['v=DMARC1; p=none; p=none', 'has a DMARC record that has the tag p twice'],
   ...[
-    'p=nonee',
-    'p=xnone',
-    'p=none; sp=all',
-    'p=none; np=all',
-    'p=none; adkim=x',
-    'p=none; aspf=rs',
     'p=none; pct=101',
     'p=none; fo=2',
     'p=none; ri=12345678901',
@@ -643,7 +590,6 @@ test.each([
   ['adkim', 'R'],
   ['aspf', 'S'],
   ['pct', '100'],
-  ['pct', '7'],
   ['fo', '0:D'],
   ['ri', '1234567890'],
   ['rua', 'MAILTO:a@b.example , mailto:c@d.example'],
@@ -662,20 +608,15 @@ test('an SPF record may need ten look-ups and not eleven, and its networks have 
     ['ip4:192.0.2.0/32', 'sound'],
     ['ip4:192.0.2.0/0', 'sound'],
     ['ip4:192.0.2.0/', 'broken'],
-    ['ip4:192.0.2.0/8/8', 'broken'],
-    ['ip4:2001:db8::/32', 'broken'],
     ['ip6:2001:db8::/128', 'sound'],
     ['ip6:2001:db8::/129', 'broken'],
     ['ip6:192.0.2.0', 'broken'],
-    ['exists:', 'broken'],
     ['exists:a/b', 'broken'],
     ['a:/24', 'broken'],
     ['a//64', 'sound'],
     ['ptr:x.example', 'sound'],
-    ['ptr:', 'broken'],
     ['?mx', 'sound'],
     ['xmx', 'broken'],
-    ['exp=', 'broken'],
     ['A', 'sound'],
   ] as const)
     expect((await read(`v=spf1 ${term} -all`)).kind, term).toBe(kind)
@@ -683,7 +624,6 @@ test('an SPF record may need ten look-ups and not eleven, and its networks have 
     ['v=spf1 all', true],
     ['V=SPF1 +ALL', true],
     ['v=spf1 ?all', false],
-    ['v=spf1 ~all', false],
     ['v=spf1 a:overall', false],
   ] as const)
     expect(await read(record)).toMatchObject({ kind: 'sound', openToAll })

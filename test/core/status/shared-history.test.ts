@@ -99,7 +99,7 @@ test('one machine alone shows from PostgreSQL what its file shows, over stops, s
     restarts: fc.boolean(),
   })
   await fc.assert(
-    fc.asyncProperty(fc.array(minute, { minLength: 5, maxLength: 15 }), async (minutes) => {
+    fc.asyncProperty(fc.array(minute, { minLength: 10, maxLength: 15 }), async (minutes) => {
       const { machine, pass } = await machines()
       const one = await machine('a')
       for (const { state, passed, latencyMs, restarts } of minutes) {
@@ -109,7 +109,7 @@ test('one machine alone shows from PostgreSQL what its file shows, over stops, s
       }
       expect(await one.page()).toEqual(await one.page('own'))
     }),
-    { numRuns: 4 },
+    { numRuns: 2 },
   )
 })
 
