@@ -2,8 +2,10 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { createCatalog } from '../../../src/core/course/catalog.ts'
 import type { CourseStore } from '../../../src/core/course/store.ts'
 import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
+import type { StoreAddress } from '../../../src/core/env/settings.ts'
 import { systemRandom } from '../../../src/core/host.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
+import { byHand } from '../../support/by-hand.ts'
 import { courseWith, START } from '../../support/course.ts'
 import { compiledMails } from '../../support/learning.ts'
 import { olderBuild } from '../../support/older-builds.ts'
@@ -31,11 +33,7 @@ const followingEvery = (ms: number, lessons: readonly string[]) =>
 describe.each(KEPT)('on %s', (kind) => {
   /** Ada, in a course that is deployed again and again. */
   async function deployed(...lessons: string[]) {
-    let leaseNow = START
-    const it = await courseWith(0, { kind, catalog: following(...lessons), leaseClock: () => leaseNow })
-    if (it.address === undefined) throw new TypeError('this store has an address')
-    const old = olderBuild(it.address, '0.2.0')
-    onTestFinished(() => old.close())
+    const it = await courseWith(0, { kind, catalog: following(...lessons), leaseClock: 'standing' })
     const subjects = new Map(
       Object.entries(await compiledMails()).map(([name, { subject }]) => [subject.join(''), name]),
     )
@@ -43,16 +41,11 @@ describe.each(KEPT)('on %s', (kind) => {
     await course.enrol(ADA)
     return {
       ...it,
-      old,
-      pass(ms: number) {
-        leaseNow += ms
-        it.pass(ms)
-      },
-      run: (sql: string) =>
-        old.run(sql.replaceAll('TABLE', kind === 'postgres' ? 'platformctl.subscription' : 'subscription')),
-      meta: async () => {
-        const table = kind === 'postgres' ? 'platformctl.meta' : 'meta'
-        const [row] = await old.run(`SELECT value FROM ${table} WHERE name = 'readable_from'`)
+      /** Changes her row by hand. */
+      change: (sql: string) => byHand(it.address, `UPDATE subscription SET ${sql} WHERE course = 'pottery'`),
+      /** The oldest schema whose builds may read this store. */
+      readableFrom: async () => {
+        const [row] = await byHand(it.address, `SELECT value FROM meta WHERE name = 'readable_from'`)
         return Number(String(row?.value).split(':')[1])
       },
       /** A deployment: the process of before ends. */
@@ -77,36 +70,40 @@ describe.each(KEPT)('on %s', (kind) => {
     }
   }
 
-  test('whoever had a lesson that is deleted goes on with the one after it', async () => {
-    const it = await deployed(A, B, C)
-    expect(await it.sends()).toEqual([A])
-    it.deploy(B, C)
-    expect(await it.sends()).toEqual([])
-    it.pass(DAY_MS)
-    expect(await it.sends()).toEqual([B])
-    it.pass(DAY_MS)
-    expect(await it.sends()).toEqual([C])
-    it.pass(DAY_MS)
-    expect(await it.sends()).toEqual([])
+  // Each step: the hours that pass, the lessons that are deployed then, and the one that is sent.
+  test.each([
+    [
+      'whoever had a lesson that is deleted goes on with the one after it',
+      ['0 ABC A', '0 BC -', '24 BC B', '24 BC C', '24 BC -'],
+    ],
+    [
+      'a lesson that is put before those that somebody had comes next, and none comes twice',
+      ['0 ABC A', '24 ABC B', '24 DABC D', '24 DABC C', '24 DABC -'],
+    ],
+    [
+      'a rollback to a shorter course ends nobody: when it is long again, they go on where they were',
+      ['0 ABCD A', '24 ABCD B', '24 AB -', '1 ABCD C', '24 ABCD D'],
+    ],
+    ['a rollback that sends several lessons ends nobody either', ['0 AB A', '24 AB B', '25 ABC C']],
+  ])('%s', async (_, steps) => {
+    const named: Record<string, string> = { A, B, C, D }
+    const lessonsIn = (letters = '') => [...letters].flatMap((letter) => named[letter] ?? [])
+    const all = steps.map((step) => step.split(' '))
+    const longest = all.map(([, lessons = '']) => lessons).toSorted((a, b) => b.length - a.length)[0]
+    const it = await deployed(...lessonsIn(longest))
+    let running = longest
+    const sent: string[] = []
+    for (const [hours, lessons, sends] of all) {
+      it.pass(Number(hours) * HOUR_MS)
+      if (lessons !== running) it.deploy(...lessonsIn(lessons))
+      running = lessons
+      expect(await it.sends()).toEqual(lessonsIn(sends))
+      sent.push(...lessonsIn(sends))
+    }
     expect(await it.ada()).toMatchObject({
-      sentDays: [1, 2, 3],
-      sentLessons: [A, B, C],
-      lessons: 3,
-      nextAttemptAt: undefined,
+      ...{ sentLessons: sent, sentDays: sent.map((_, at) => at + 1), lessons: sent.length },
+      ...{ nextAttemptAt: undefined, promised: undefined },
     })
-  })
-
-  test('a lesson that is put before those that somebody had comes next, and none comes twice', async () => {
-    const it = await deployed(A, B, C)
-    await it.sends()
-    it.pass(DAY_MS)
-    expect(await it.sends()).toEqual([B])
-    it.deploy(D, A, B, C)
-    it.pass(DAY_MS)
-    expect(await it.sends()).toEqual([D])
-    it.pass(DAY_MS)
-    expect(await it.sends()).toEqual([C])
-    expect((await it.ada()).nextAttemptAt).toBeUndefined()
   })
 
   test('a changed cadence applies from the lesson after the next one', async () => {
@@ -128,35 +125,6 @@ describe.each(KEPT)('on %s', (kind) => {
     it.pass(DAY_MS)
     await it.sends()
     expect(it.messages.at(-1)?.text).toContain('/lessons/1?course=pottery')
-  })
-
-  test('a rollback to a shorter course ends nobody: when it is long again, they go on where they were', async () => {
-    const it = await deployed(A, B, C, D)
-    await it.sends()
-    it.pass(DAY_MS)
-    expect(await it.sends()).toEqual([B])
-    it.deploy(A, B)
-    it.pass(DAY_MS)
-    expect(await it.sends()).toEqual([])
-    expect(await it.ada()).toMatchObject({ lessons: 2, nextAttemptAt: undefined })
-    it.pass(HOUR_MS)
-    it.deploy(A, B, C, D)
-    expect(await it.sends()).toEqual([C])
-    it.pass(DAY_MS)
-    expect(await it.sends()).toEqual([D])
-    expect(await it.ada()).toMatchObject({ sentDays: [1, 2, 3, 4], promised: undefined })
-  })
-
-  test('a rollback that sends several lessons ends nobody either', async () => {
-    const it = await deployed(A, B, C)
-    it.deploy(A, B)
-    expect(await it.sends()).toEqual([A])
-    it.pass(DAY_MS)
-    expect(await it.sends()).toEqual([B])
-    it.pass(HOUR_MS)
-    it.deploy(A, B, C)
-    it.pass(DAY_MS)
-    expect(await it.sends()).toEqual([C])
   })
 
   test('the last lesson of a shorter course ends nobody either, and a running process notices within an hour', async () => {
@@ -202,7 +170,7 @@ describe.each(KEPT)('on %s', (kind) => {
     it.deploy(A, B, C)
     it.pass(DAY_MS)
     expect(await it.sends()).toEqual([])
-    await it.run(`UPDATE TABLE SET promised = 3 WHERE course = 'pottery'`)
+    await it.change(`promised = 3`)
     it.pass(32 * DAY_MS)
     it.deploy(A, B, C)
     expect(await it.sends()).toEqual([])
@@ -212,7 +180,7 @@ describe.each(KEPT)('on %s', (kind) => {
   test('what an older build sent is known by the name that its number had at the upgrade', async () => {
     const it = await deployed(A, B, C)
     await it.sends()
-    await it.run(`UPDATE TABLE SET sent_lessons = NULL WHERE course = 'pottery'`)
+    await it.change(`sent_lessons = NULL`)
     it.deploy(A, B, C)
     expect(await it.sends()).toEqual([])
     expect((await it.ada()).sentLessons).toEqual([A])
@@ -224,12 +192,14 @@ describe.each(KEPT)('on %s', (kind) => {
   test('an older build leaves somebody alone whose next lesson it would take for another, and does not start again', async () => {
     const it = await deployed(A, B, C)
     await it.sends()
-    const before = await it.meta()
+    const old = olderBuild(it.address as StoreAddress, '0.2.0')
+    onTestFinished(() => old.close())
+    const before = await it.readableFrom()
     it.deploy(B, C)
     await it.sends()
     it.pass(DAY_MS)
-    expect(await it.old.dispatch('old call', it.now())).toEqual([])
-    expect(await it.meta()).toBeGreaterThan(before)
+    expect(await old.dispatch('old call', it.now())).toEqual([])
+    expect(await it.readableFrom()).toBeGreaterThan(before)
     expect(await it.sends()).toEqual([B])
   })
 
@@ -238,9 +208,8 @@ describe.each(KEPT)('on %s', (kind) => {
     await it.sends()
     it.deploy(B, C)
     await it.sends()
-    await it.run(
-      `UPDATE TABLE SET enrolment = 2, sent_days = '[]', next_attempt_at = ${START}, fence = fence + 1 WHERE course = 'pottery'`,
-    )
+    const anew = `enrolment = 2, sent_days = '[]', next_attempt_at = ${START}, fence = fence + 1`
+    await it.change(anew)
     expect(await it.sends()).toEqual([B])
     expect(await it.ada()).toMatchObject({ sentLessons: [B] })
   })

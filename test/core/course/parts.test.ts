@@ -22,23 +22,20 @@ import { openTestStore } from '../../support/stores.ts'
 test('a semaphore gives a place back when its work throws, to who has waited longest', async () => {
   const enter = createSemaphore(2)
   const begun: number[] = []
-  const ends: (() => void)[] = []
-  const work = (n: number) => () =>
-    new Promise<number>((resolve, reject) => {
+  const works = Array.from({ length: 8 }, () => Promise.withResolvers<void>())
+  const results = works.map(({ promise }, n) =>
+    enter(() => {
       begun.push(n)
-      ends[n] = () => (n % 2 === 0 ? resolve(n) : reject(new Error(`work ${n}`)))
-    })
-  const results = [0, 1, 2, 3, 4].map((n) => enter(work(n)).catch((error: Error) => error.message))
+      return promise
+    }).catch(({ message }: Error) => message),
+  )
   expect(begun).toEqual([0, 1])
   for (const n of [1, 0, 2, 3, 4]) {
-    await expect.poll(() => ends[n]).toBeDefined()
-    ends[n]?.()
-    await results[n]
+    if (n % 2 === 0) works[n]?.resolve()
+    else works[n]?.reject(new Error(`work ${n}`))
+    expect(await results[n]).toBe(n % 2 === 0 ? undefined : `work ${n}`)
   }
-  expect(begun).toEqual([0, 1, 2, 3, 4])
-  expect(await Promise.all(results)).toEqual([0, 'work 1', 2, 'work 3', 4])
   // Every place is free again, and there are no more than there were.
-  void [5, 6, 7].map((n) => enter(work(n)).catch(() => {}))
   expect(begun).toEqual([0, 1, 2, 3, 4, 5, 6])
 })
 
@@ -88,18 +85,9 @@ test('a confirmation token depends on the key and the message, and its link name
 
 test('the hash of an erased address depends on the key and the address, and is another than that of a link', () => {
   const of = (key: string, identity: string) => suppressionHash(key, identity)
-  expect(
-    new Set([
-      of('a', 'x@y.example'),
-      of('b', 'x@y.example'),
-      of('a', 'z@y.example'),
-      link('x@y.example', 'a').t,
-    ]).size,
-  ).toBe(4)
-  expect(suppressionHashes([secret('a'), secret('b')], 'x@y.example')).toEqual([
-    of('a', 'x@y.example'),
-    of('b', 'x@y.example'),
-  ])
+  const [one, two] = [of('a', 'x@y.example'), of('b', 'x@y.example')]
+  expect(new Set([one, two, of('a', 'z@y.example'), link('x@y.example', 'a').t]).size).toBe(4)
+  expect(suppressionHashes([secret('a'), secret('b')], 'x@y.example')).toEqual([one, two])
   expect(unicodeDomain('xn--@xn--bcher-kva.example')).toBe('xn--@bücher.example')
 })
 
@@ -116,7 +104,8 @@ const course = (id: string, parts: object = {}) => ({
 test('an enrolment follows the version that it began with, and the course itself when that is latest or unknown', async () => {
   const now = createCatalog([course('pots'), course('glazes', { follow: 'latest' })])
   const begin = await now.begin()
-  const started = begin({ course: 'pots', confirmedAt: 5, timeZone: undefined })
+  const at = { confirmedAt: 5, timeZone: undefined }
+  const started = begin({ course: 'pots', ...at })
   expect(started).toMatchObject({
     lessons: 2,
     dueAt: 5,
@@ -127,13 +116,8 @@ test('an enrolment follows the version that it began with, and the course itself
     cadence: { kind: 'every', ms: 1000 },
     spacingMs: 0,
   })
-  expect(begin({ course: 'glazes', confirmedAt: 5, timeZone: undefined })).toMatchObject({
-    pinned: undefined,
-  })
-  expect([begin({ course: 'none', confirmedAt: 5, timeZone: undefined }), now.find('none')]).toEqual([
-    undefined,
-    undefined,
-  ])
+  expect(begin({ course: 'glazes', ...at })).toMatchObject({ pinned: undefined })
+  expect([begin({ course: 'none', ...at }), now.find('none')]).toEqual([undefined, undefined])
 
   const later = createCatalog([
     course('pots', { lessons: ['c'] }),
@@ -154,12 +138,8 @@ test('an enrolment follows the version that it began with, and the course itself
   expect(asked).toEqual([{ course: 'pots', version }])
   expect(await lessons('pots', 'lost')).toEqual(['c'])
   expect(await lessons('pots', undefined)).toEqual(['c'])
-  expect(
-    await lessons(
-      'pots',
-      (await later.begin())({ course: 'pots', confirmedAt: 5, timeZone: undefined })?.pinned?.version,
-    ),
-  ).toEqual(['c'])
+  const newest = (await later.begin())({ course: 'pots', ...at })?.pinned?.version
+  expect(await lessons('pots', newest)).toEqual(['c'])
   expect(await lessons('glazes', version)).toEqual(['d'])
   expect(await lessons('none', version)).toBeUndefined()
   expect(asked).toHaveLength(2)
@@ -182,7 +162,7 @@ async function hours({
   work = async () => 'done' as const,
 }: {
   store?: Partial<HourStore>
-  work?: (signal: AbortSignal) => Promise<'done' | 'stopped'>
+  work?: () => Promise<'done' | 'stopped'>
 } = {}) {
   const real = await openTestStore(undefined)
   const time = { now: Date.UTC(2026, 10, 22, 4, 59) }
@@ -245,73 +225,34 @@ test('an hour that is done is logged and ended, and the minutes after it retry w
   expect(it.told.at(-1)).toBe('minute_failed {"fault":"TypeError"}')
 })
 
-test('an hour whose work throws is logged and given back, and one whose work is stopped is given back', async () => {
-  let fails = true
-  const it = await hours({
-    work: async () => {
-      if (fails) throw new RangeError('no')
-      return 'stopped'
-    },
-  })
+test('while an hour’s work goes on, each look renews its claim for three minutes or logs why not, and none begins another', async () => {
+  for (const fails of [false, true]) {
+    const work = Promise.withResolvers<'done'>()
+    const store = { keepHour: () => Promise.reject(new TypeError('no store')) }
+    const it = await hours({ ...(fails && { store }), work: () => work.promise })
+    await it.look()
+    it.time.now += 120_000
+    await it.look()
+    expect(it.calls).toEqual(fails ? [] : [{ hour: '2026-11-22T04', leaseMs: 180_000 }])
+    work.resolve('done')
+    await it.stop()
+    const lost = 'schedule_hour_not_held {"hour":"2026-11-22T04","fault":"TypeError"}'
+    const told = ['schedule_hour {"hour":"2026-11-22T04"}', ...(fails ? [lost] : []), 'done 2026-11-22T04']
+    expect(it.told).toEqual(told)
+    // Stopped, it begins nothing.
+    await it.look()
+    expect(it.told).toEqual(told)
+  }
+})
+
+test('an hour whose work throws is logged and given back', async () => {
+  const it = await hours({ work: () => Promise.reject(new RangeError('no')) })
   await it.look()
   expect(it.told.slice(1)).toEqual([
     'schedule_failed {"hour":"2026-11-22T04","fault":"RangeError"}',
     'fault RangeError: no 2026-11-22T04',
   ])
-  fails = false
-  await it.look()
-  expect(it.calls).toEqual([
-    ['2026-11-22T04', false],
-    ['2026-11-22T04', false],
-  ])
-  expect(it.told.at(-1)).toBe('schedule_hour {"hour":"2026-11-22T04"}')
-})
-
-test('while an hour’s work goes on, each look renews its claim for three minutes, and none begins another', async () => {
-  let end = (_: 'done') => {}
-  const it = await hours({
-    work: () =>
-      new Promise((resolve) => {
-        end = resolve
-      }),
-  })
-  await it.look()
-  it.time.now += 120_000
-  await it.look()
-  expect(it.calls).toEqual([{ hour: '2026-11-22T04', leaseMs: 180_000 }])
-  end('done')
-  await it.stop()
-  expect(it.told).toEqual(['schedule_hour {"hour":"2026-11-22T04"}', 'done 2026-11-22T04'])
-  // Stopped, it begins nothing.
-  await it.look()
-  expect(it.told).toHaveLength(2)
-})
-
-test('reports a claim that cannot be renewed, and does not release one that another process holds', async () => {
-  let end = (_: 'done') => {}
-  const it = await hours({
-    store: { keepHour: () => Promise.reject(new TypeError('no store')) },
-    work: () =>
-      new Promise((resolve) => {
-        end = resolve
-      }),
-  })
-  await it.look()
-  await it.look()
-  expect(it.told.at(-1)).toBe('schedule_hour_not_held {"hour":"2026-11-22T04","fault":"TypeError"}')
-  end('done')
-  await it.stop()
-  const other = await hours({ store: { claimHour: () => Promise.reject(new TypeError('no store')) } })
-  await other.look()
-  expect(other.calls).toEqual([])
-  expect(other.told).toEqual([
-    'schedule_failed {"hour":"2026-11-22T04","fault":"TypeError"}',
-    'fault TypeError: no store 2026-11-22T04',
-  ])
-  const busy = await hours({ store: { claimHour: async () => 'busy' } })
-  await busy.look()
-  await busy.look()
-  expect([busy.told, busy.calls]).toEqual([[], []])
+  expect(it.calls).toEqual([['2026-11-22T04', false]])
 })
 
 const textOf = (hash: string, language = ''): LessonText => ({ hash, format: 'md', language, source: hash })

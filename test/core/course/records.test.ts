@@ -1,5 +1,3 @@
-import Database from 'better-sqlite3'
-import pg from 'pg'
 import { describe, expect, test } from 'vitest'
 import { suppressionHash } from '../../../src/core/course/links.ts'
 import type { CourseOptions } from '../../../src/core/course/open.ts'
@@ -8,31 +6,10 @@ import type { Message } from '../../../src/core/mail/mailer.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { openPlatform } from '../../../src/daemon/platform.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
+import { byHand } from '../../support/by-hand.ts'
 import { ADA, courseWith, linkOf, tokenIn } from '../../support/course.ts'
 import { addressOf, openTestStore } from '../../support/stores.ts'
 import { testTransport } from '../../support/test-transport.ts'
-
-/** Reads or changes a row by hand, past all that the store promises. */
-async function byHand(address: Awaited<ReturnType<typeof addressOf>>, sql: string): Promise<unknown> {
-  if (address?.kind === 'sqlite') {
-    const database = new Database(address.file)
-    const statement = database.prepare(sql)
-    const rows = statement.reader ? statement.all() : statement.run()
-    database.close()
-    return rows
-  }
-  if (address?.kind === 'postgres') {
-    const client = new pg.Client({
-      connectionString: address.url.reveal(),
-      options: '-c search_path=platformctl',
-    })
-    await client.connect()
-    const { rows } = await client.query(sql)
-    await client.end()
-    return rows
-  }
-  return undefined
-}
 
 describe.each<['sqlite' | 'postgres', days: string, kept?: string]>([
   ['sqlite', 'not a list'],
@@ -51,12 +28,8 @@ describe.each<['sqlite' | 'postgres', days: string, kept?: string]>([
     const problem = { kind: 'parked', reason: expect.stringContaining('repair the row, then resolve it') }
     expect(await it.course.problems(10)).toMatchObject([{ id: 'person-3', problem }])
     // The stored value is the only source for a repair.
-    expect(
-      await byHand(
-        it.address,
-        `SELECT CAST(sent_days AS text) AS days FROM subscription WHERE problem_kind = 'parked'`,
-      ),
-    ).toEqual([{ days: kept }])
+    const stored = `SELECT CAST(sent_days AS text) AS days FROM subscription WHERE problem_kind = 'parked'`
+    expect(await byHand(it.address, stored)).toEqual([{ days: kept }])
     // Not before it is repaired: nobody knows which lessons were sent.
     expect(await it.course.resolve('person-3', 'retry')).toBe(false)
     await byHand(it.address, `UPDATE subscription SET sent_days = '[]' WHERE id = 'person-3'`)
