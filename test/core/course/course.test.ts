@@ -49,14 +49,6 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(await it.store.course.find('\ud83d')).toBeUndefined()
   })
 
-  test('a backlog drains one day a call', async () => {
-    const it = await (await course(kind)).confirmed()
-    it.pass(3 * DAY_MS)
-    for (const day of [1, 2, 3, 4])
-      expect(await it.course.dispatch({})).toMatchObject({ results: [{ day }], remaining: day < 4 ? 1 : 0 })
-    expect(await it.course.dispatch({})).toMatchObject({ processed: 0 })
-  })
-
   test('an address is mailed at most one confirmation an hour and three a day, and answered alike each time', async () => {
     const it = await course(kind)
     const answers = new Set<string>()

@@ -183,11 +183,10 @@ test.each([
   },
 )
 
-test('lessons that were claimed and had no turn yet are given back when the call ends, or the call fails', async () => {
+test('a call fails if the store cannot record that lessons that had no turn yet are given back', async () => {
   const people = 260
   const it = await courseWith(people, { kind: 'memory' })
   it.answer(() => ({ kind: 'transient', scope: 'connection', reason: 'refused' }))
-  const handed = new Set<string>()
   const broken: CourseStore = {
     ...it.store.course,
     // Slots take the first 250 in the order of their claims.
@@ -197,10 +196,5 @@ test('lessons that were claimed and had no turn yet are given back when the call
         : it.store.course.settle(settlements),
   }
   await expect(it.open(broken).dispatch({ limit: people })).rejects.toThrow('no such column')
-  for (const { to } of it.messages) handed.add(to.address)
-  const other = await courseWith(people, { kind: 'memory' })
-  other.answer(() => ({ kind: 'transient', scope: 'connection', reason: 'refused' }))
-  const result = await other.course.dispatch({ limit: people })
-  expect(result).toMatchObject({ sent: 0, reason: 'refused', remaining: people - result.failed })
-  expect(handed.size).toBeLessThanOrEqual(50)
+  expect(it.messages.length).toBeLessThanOrEqual(50)
 })

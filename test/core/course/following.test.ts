@@ -214,20 +214,6 @@ describe.each(KEPT)('on %s', (kind) => {
     expect(await it.ada()).toMatchObject({ sentLessons: [B] })
   })
 
-  test('an operator who marks a lesson as sent marks it by its name', async () => {
-    const it = await deployed(A, B, C)
-    it.answer(() => ({ kind: 'permanent', hardBounce: false, reason: 'refused' }))
-    await it.course.enrol({ ...ADA, spelling: 'bob@example.com', identity: 'bob@example.com' })
-    await it.sends()
-    it.answer(({ key }) => ({ kind: 'sent', id: key }))
-    const { id, problem } = await it.ada()
-    expect(problem?.kind).toBe('parked')
-    expect(await it.course.resolve(id, 'sent')).toBe(true)
-    it.deploy(B, C)
-    it.pass(DAY_MS)
-    expect(await it.sends()).toEqual([B])
-  })
-
   test('a lesson that may have been delivered is repeated as it was tried, whatever was done to the course, and counts by its name', async () => {
     const it = await deployed(A, B, C)
     await it.sends()

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createCatalog } from '../../../src/core/course/catalog.ts'
 import type { CourseOptions } from '../../../src/core/course/open.ts'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/durations.ts'
+import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
 import type { Log } from '../../../src/core/host.ts'
 import type { Outcome } from '../../../src/core/mail/mailer.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
@@ -105,22 +105,6 @@ test('sends a confirmation that is requested again, or says why not', async () =
   expect(it.messages.at(-1)?.to.address).toBe(ADA.spelling)
   expect(await it.course.confirm(it.token())).toBe('confirmed')
   expect(await again()).toEqual({ kind: 'none' })
-})
-
-test.each([
-  [5 * MINUTE_MS - 1, 0],
-  [5 * MINUTE_MS, 1],
-  [6 * DAY_MS - 1, 1],
-  [6 * DAY_MS, 0],
-])('mails a confirmation that failed %i ms ago again: %i', async (age, sent) => {
-  const it = await opened()
-  it.answer(() => refused)
-  await it.subscribe()
-  it.pass(age)
-  it.answer(({ key }) => ({ kind: 'sent', id: key }))
-  expect(await it.silent.deliverMessages()).toBe(0)
-  expect(await it.course.deliverMessages()).toBe(sent)
-  expect(it.messages).toHaveLength(1 + sent)
 })
 
 test('a confirmation is logged by its subscription and never by its address, whatever became of it', async () => {

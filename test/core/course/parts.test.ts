@@ -101,59 +101,20 @@ const course = (id: string, parts: object = {}) => ({
   ...parts,
 })
 
-test('an enrolment follows the version that it began with, and the course itself when that is latest or unknown', async () => {
-  const now = createCatalog([course('pots'), course('glazes', { follow: 'latest' })])
-  const begin = await now.begin()
-  const at = { confirmedAt: 5, timeZone: undefined }
-  const started = begin({ course: 'pots', ...at })
-  expect(started).toMatchObject({
-    lessons: 2,
-    dueAt: 5,
-    pinned: { version: expect.stringMatching(/^.{22}$/) },
-  })
-  expect(JSON.parse(started?.pinned?.plan ?? '')).toEqual({
-    lessons: ['a', 'b'],
-    cadence: { kind: 'every', ms: 1000 },
-    spacingMs: 0,
-  })
-  expect(begin({ course: 'glazes', ...at })).toMatchObject({ pinned: undefined })
-  expect([begin({ course: 'none', ...at }), now.find('none')]).toEqual([undefined, undefined])
-
-  const later = createCatalog([
-    course('pots', { lessons: ['c'] }),
-    course('glazes', { follow: 'latest', lessons: ['d'] }),
-  ])
-  const asked: unknown[] = []
-  const store = {
-    pinnedPlan: async (key: { readonly course: string; readonly version: string }) => {
-      asked.push(key)
-      return key.version === started?.pinned?.version ? started.pinned.plan : undefined
-    },
-  }
-  const version = started?.pinned?.version
-  const lessons = async (id: string, courseVersion: string | undefined) =>
-    (await later.plan({ course: id, courseVersion, day: 1 }, store))?.lessons
-  expect(await lessons('pots', version)).toEqual(['a', 'b'])
-  expect(await lessons('pots', version)).toEqual(['a', 'b'])
-  expect(asked).toEqual([{ course: 'pots', version }])
-  expect(await lessons('pots', 'lost')).toEqual(['c'])
-  expect(await lessons('pots', undefined)).toEqual(['c'])
-  const newest = (await later.begin())({ course: 'pots', ...at })?.pinned?.version
-  expect(await lessons('pots', newest)).toEqual(['c'])
-  expect(await lessons('glazes', version)).toEqual(['d'])
-  expect(await lessons('none', version)).toBeUndefined()
-  expect(asked).toHaveLength(2)
-})
-
-test('a plan that the store could not give once is asked for again', async () => {
+test('an enrolment keeps the plan that it began with, which is read once, and again after a fault; a lost one is that of now', async () => {
   const now = createCatalog([course('pots')])
   const begun = (await now.begin())({ course: 'pots', confirmedAt: 5, timeZone: undefined })
   const answers = [Promise.reject(new Error('the store is away')), Promise.resolve(begun?.pinned?.plan)]
-  const store = { pinnedPlan: async () => answers.shift() }
+  const store = {
+    pinnedPlan: async ({ version }: { version: string }) =>
+      version === 'lost' ? undefined : answers.shift(),
+  }
   const later = createCatalog([course('pots', { lessons: ['c'] })])
-  const plan = () => later.plan({ course: 'pots', courseVersion: begun?.pinned?.version, day: 1 }, store)
+  const plan = (courseVersion = begun?.pinned?.version) =>
+    later.plan({ course: 'pots', courseVersion, day: 1 }, store)
   await expect(plan()).rejects.toThrow('away')
-  expect((await plan())?.lessons).toEqual(['a', 'b'])
+  for (let times = 0; times < 2; times += 1) expect((await plan())?.lessons).toEqual(['a', 'b'])
+  expect((await plan('lost'))?.lessons).toEqual(['c'])
 })
 
 /** One process’s hours over a store, told of everything. */
@@ -288,30 +249,6 @@ test('an enrolment keeps the hash of each text by language, and none of a course
   expect(pinned('partial')?.texts).toEqual([])
 })
 
-test('a kept text is laid out like the first lesson that its course has now', async () => {
-  const compiled: unknown[] = []
-  const texts: LessonTexts = {
-    of: (lesson) => ({ '': textOf(`${lesson}-now`) }),
-    compile: async (text, like) => {
-      compiled.push([text.hash, like])
-      return mailOf(text.source)
-    },
-  }
-  const catalog = createCatalog([course('pots', { lessons: ['first', 'second'] })], {
-    texts: async () => texts,
-  })
-  const plan = {
-    lessons: ['old-1', 'old-2'],
-    cadence: { kind: 'every', ms: 1 },
-    spacingMs: 0,
-    texts: [{ '': 'h1' }, { '': 'h2' }],
-  } as const
-  const store = { lessonText: async (hash: string) => textOf(hash) }
-  const text = (id: string, day: number) => catalog.text(plan, { course: id, day, language: 'fr' }, store)
-  expect(await text('pots', 2)).toEqual({ kind: 'stored', mail: mailOf('h2') })
-  expect(compiled).toEqual([['h2', 'first']])
-})
-
 test('lesson texts that cannot be read are warned of with the reason, and read again for the next enrolment', async () => {
   const warnings: unknown[] = []
   let reads = 0
@@ -360,26 +297,6 @@ function pinnedTexts({
     warned,
   }
 }
-
-test('an enrolment gets the current text while it is the one that it keeps, and otherwise the kept one, compiled once', async () => {
-  const it = pinnedTexts()
-  expect(await it.get({ texts: undefined })).toEqual({ kind: 'running', language: 'de' })
-  expect(await it.get()).toEqual({ kind: 'running', language: 'de' })
-  expect(await it.get({ hashes: { '': 'now', de: 'jetzt' } })).toEqual({ kind: 'running', language: 'de' })
-  // It keeps no German text: the reader goes on in the platform’s language.
-  expect(await it.get({ hashes: { '': 'now' } })).toEqual({ kind: 'running', language: undefined })
-  expect(it.read).toEqual([])
-  const before = { hashes: { '': 'before' } }
-  expect(await it.get(before)).toEqual({ kind: 'stored', mail: mailOf('before') })
-  expect(await it.get(before)).toEqual({ kind: 'stored', mail: mailOf('before') })
-  expect([it.read, it.compiled, it.warned]).toEqual([['before'], [['before', 'first']], []])
-  // A lesson that is gone is still sent as it was kept, and waits without that.
-  expect(await it.get({ lesson: 'gone', ...before })).toMatchObject({ kind: 'stored' })
-  expect(await it.get({ lesson: 'gone' })).toEqual({
-    kind: 'missing',
-    reason: 'the platform has no lesson gone: put its file back',
-  })
-})
 
 test('a kept text that is missing or no longer compiles is warned of, with the reason, and the current one is sent', async () => {
   const broken = pinnedTexts({ compile: () => Promise.reject(new TypeError('line 3')) })

@@ -245,17 +245,3 @@ describe.each(KEPT)('on %s', (kind) => {
     expect(new Set(bytes.map((one) => JSON.stringify(one))).size).toBe(1)
   })
 })
-
-test('a backup has the texts: a store that is restored from it sends lessons as they were', async () => {
-  const it = await school('sqlite')
-  await it.enrol('ada')
-  await it.write('firing/1-clay.md', lesson('Clay, revised'))
-  const { context } = testContext({ cwd: it.folder, env: { STORE_URL: it.url } })
-  expect(await runProgram(['db', 'backup', path.join(it.folder, 'backup.sqlite')], context)).toBe(0)
-  await it.query('DELETE FROM course_text')
-  const restoring = testContext({ cwd: it.folder, env: { STORE_URL: it.url } })
-  expect(
-    await runProgram(['db', 'restore', '--force', path.join(it.folder, 'backup.sqlite')], restoring.context),
-  ).toBe(0)
-  expect((await it.dispatchOnce()).subjects).toEqual({ ada: 'Clay' })
-})

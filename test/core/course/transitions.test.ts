@@ -13,7 +13,6 @@ import {
   enrolRefusal,
   newSubscription,
   prefer,
-  readConfirmation,
   wantsConfirmation,
 } from '../../../src/core/course/transitions/enrol.ts'
 import { endByFeedback, undoUnsubscribe, unsubscribe } from '../../../src/core/course/transitions/leave.ts'
@@ -92,20 +91,6 @@ test('on a suppressed address an enrolment ends at once, as dead after a bounce 
   }
 })
 
-test('a program may enrol unconfirmed and finished subscribers, but not those who left or are in a course', () => {
-  expect([
-    enrolRefusal(ada),
-    enrolRefusal(enrolled),
-    enrolRefusal({ ...enrolled, sentDays: [1, 2] }),
-    enrolRefusal({ ...enrolled, sentDays: [1, 2, 3] }),
-    enrolRefusal({ ...enrolled, state: 'unsubscribed' }),
-  ]).toEqual([undefined, 'already_enrolled', 'already_enrolled', undefined, 'unsubscribed'])
-  const wants = (sentDays: number[]) =>
-    wantsConfirmation({ ...enrolled, sentDays }, { count: 2, newestAt: undefined }, NOW)
-  expect([wants([1, 2]), wants([1, 2, 3])]).toEqual([false, true])
-  expect(readConfirmation(undefined, NOW)).toBe('invalid')
-})
-
 test('a claim sets its lease and its call, keeps the moment of the first attempt, and makes a lost attempt unknown', () => {
   expect(changes(enrolled, taken)).toEqual({
     nextAttemptAt: NOW + HOUR + 90_000,
@@ -140,17 +125,6 @@ test('a claim sets its lease and its call, keeps the moment of the first attempt
   // Failed before: that attempt delivered nothing, and the lost one may have.
   const failed = { kind: 'failed', reason: 'greylisted', since: 5 } as const
   expect(take({ ...taken, problem: failed }, lease).problem).toEqual(again.problem)
-})
-
-test('a claim says all that sending needs, and there is none without a day in hand', () => {
-  expect(claim).toEqual({ ...taken, day: 1 })
-  expect(claim).toMatchObject({ confirmedAt: NOW, dueAt: NOW + 1, fence: 2, firstAttemptAt: NOW + HOUR })
-  expect(claimOf({ ...taken, dueAt: undefined, firstAttemptAt: undefined })).toMatchObject({
-    dueAt: NOW,
-    firstAttemptAt: NOW,
-  })
-  expect(claimOf({ ...taken, sentDays: [1, 2, 3] })).toBeUndefined()
-  expect(claimOf({ ...taken, confirmedAt: undefined })).toBeUndefined()
 })
 
 test('claims go out with the longest in hand first, then the oldest', () => {
@@ -214,21 +188,6 @@ test.each<[string, Outcome, Partial<SubscriptionRecord>]>([
   expect(changes(taken, after)).toEqual({ fence: 3, ...FREE, ...expected })
 })
 
-test('the last lesson leaves nothing due, and how many lessons there were', () => {
-  const last = record(
-    { ...taken, sentDays: [1, 2] },
-    settle({ ...claim, day: 3 }, { kind: 'sent', id: 'm' }, NOWS),
-  )
-  expect(last).toMatchObject({ sentDays: [1, 2, 3], lessons: 3, nextAttemptAt: undefined, dueAt: undefined })
-  const ended = record({ ...taken, sentDays: [1] }, settle({ ...claim, day: 2 }, { kind: 'finished' }, NOWS))
-  expect(ended).toMatchObject({
-    lessons: 1,
-    nextAttemptAt: undefined,
-    claimedAt: undefined,
-    claimedBy: undefined,
-  })
-})
-
 test('an outcome whose claim is lost counts only if the lesson was sent, and only once, and only in its enrolment', () => {
   const sent = settle(claim, { kind: 'sent', id: 'm' }, { ...NOWS, next })
   const failed = settle(claim, { kind: 'unknown', reason: 'late' }, NOWS)
@@ -244,19 +203,6 @@ test('an outcome whose claim is lost counts only if the lesson was sent, and onl
   expect(left && record(left, sent)).toMatchObject({ state: 'unsubscribed', nextAttemptAt: undefined })
   const problem = { kind: 'bounced', reason: 'r', since: 5 } as const
   expect(left && record({ ...left, problem }, sent)?.problem).toBe(problem)
-})
-
-test('an attempt whose claim was ended while it was out is over when it is answered, and what is unknown stays known', () => {
-  const left = unsubscribe(taken, 1, NOW) as SubscriptionRecord
-  const over = { claimedAt: undefined, leaseUntil: undefined }
-  const answered = (outcome: Outcome, before = left) =>
-    changes(before, record(before, settle(claim, outcome, NOWS)))
-  const unknown = { kind: 'unknown', reason: 'late' } as const
-  expect(answered({ kind: 'permanent', reason: 'r', hardBounce: false })).toEqual(over)
-  expect(answered(unknown)).toEqual({ ...over, problem: { ...unknown, since: NOWS.now } })
-  const problem = { kind: 'bounced', reason: 'r', since: 5 } as const
-  expect(answered(unknown, { ...left, problem })).toEqual(over)
-  expect(record({ ...left, ...over }, settle(claim, unknown, NOWS))).toBeUndefined()
 })
 
 test('a returned claim waits from its due time if nothing was tried, and from now otherwise', () => {
@@ -333,32 +279,6 @@ test('in another time zone the lesson in hand moves, unless it was tried already
   expect(prefer(enrolled, { timeZone: 'Europe/Berlin', language: 'de' }, NOW + 5)).toBeUndefined()
 })
 
-test('feedback about an address ends its course, with the reason, and says nothing twice', () => {
-  const at = { at: NOW, reason: 'r', now: NOW + 5 }
-  expect(changes(enrolled, endByFeedback(enrolled, 'end-suppressed', at))).toEqual({
-    state: 'unsubscribed',
-    unsubscribedAt: NOW + 5,
-    nextAttemptAt: undefined,
-    fence: 2,
-    problem: { kind: 'suppressed', reason: 'r', since: NOW + 5 },
-  })
-  const dead = endByFeedback(enrolled, 'end-dead', at)
-  expect(dead && endByFeedback(dead, 'end-dead', at)).toBeUndefined()
-  expect(dead && endByFeedback(dead, 'end-suppressed', at)?.problem?.kind).toBe('suppressed')
-  expect(endByFeedback(ada, 'end-dead', at)).toBeUndefined()
-  const left = unsubscribe(enrolled, 1, NOW + 9)
-  // Later than their own end, which stays.
-  expect(left && endByFeedback(left, 'end-dead', at)).toMatchObject({
-    unsubscribedAt: NOW + 9,
-    problem: { since: NOW + 10 },
-  })
-  expect(changes(dead ?? ada, dead && endByFeedback(dead, 'release', at))).toEqual({
-    problem: undefined,
-    fence: 3,
-  })
-  expect(endByFeedback(enrolled, 'release', at)).toBeUndefined()
-})
-
 test('an unsubscribe reported by a provider ends the course unless it is older than the confirmation', () => {
   const of = (record: SubscriptionRecord, age: number) =>
     endByFeedback(record, 'unsubscribe', { at: NOW + age, reason: 'r', now: NOW + 5 })?.state
@@ -369,48 +289,44 @@ test('an unsubscribe reported by a provider ends the course unless it is older t
 })
 
 test('an operator retries what waits, or counts it as sent from when it was first tried', () => {
-  const waiting = record(taken, settle(claim, { kind: 'permanent', hardBounce: false, reason: 'no' }, NOWS))
-  if (waiting === undefined) throw new Error('the claim holds')
+  const refused = settle(claim, { kind: 'permanent', hardBounce: false, reason: 'no' }, NOWS)
+  const waiting = record(taken, refused) as SubscriptionRecord
   const asked: unknown[] = []
-  const decide = (from: SubscriptionRecord, as: 'retry' | 'sent', now = NOW + DAY) =>
-    resolve(from, {
-      as,
-      now,
-      next: ({ lastSentAt }, day) => {
-        asked.push([lastSentAt, day])
-        return next
+  const decide = (as: 'retry' | 'sent', change: Partial<SubscriptionRecord> = {}, now = NOW + DAY) =>
+    resolve(
+      { ...waiting, ...change },
+      {
+        ...{ as, now },
+        next: ({ lastSentAt }, day) => {
+          asked.push([lastSentAt, day])
+          return next
+        },
       },
-    })
-  expect(changes(waiting, decide(waiting, 'retry'))).toEqual({
-    problem: undefined,
-    nextAttemptAt: NOW + DAY,
-    failures: 0,
-    fence: waiting.fence + 1,
-  })
-  expect(decide(waiting, 'retry', NOW - DAY)?.nextAttemptAt).toBe(NOW + 1)
-  expect(decide({ ...waiting, claimedAt: 5 }, 'retry')?.claimedAt).toBe(NOW + DAY)
+    )
+  const over = { problem: undefined, failures: 0, fence: waiting.fence + 1 }
+  expect(changes(waiting, decide('retry'))).toEqual({ ...over, nextAttemptAt: NOW + DAY })
+  expect(decide('retry', {}, NOW - DAY)?.nextAttemptAt).toBe(NOW + 1)
+  expect(decide('retry', { claimedAt: 5 })?.claimedAt).toBe(NOW + DAY)
   expect(asked).toEqual([])
-  expect(changes(waiting, decide(waiting, 'sent'))).toEqual({
-    problem: undefined,
+  expect(changes(waiting, decide('sent'))).toEqual({
+    ...over,
     sentDays: [1],
     lastSentAt: NOW + HOUR,
     firstAttemptAt: undefined,
     dueAt: NOW + DAY,
     nextAttemptAt: NOW + DAY,
-    failures: 0,
-    fence: waiting.fence + 1,
   })
-  expect(decide({ ...waiting, firstAttemptAt: undefined }, 'sent')?.lastSentAt).toBe(NOW + DAY)
+  expect(decide('sent', { firstAttemptAt: undefined })?.lastSentAt).toBe(NOW + DAY)
   expect(asked).toEqual([
     [NOW + HOUR, 1],
     [NOW + DAY, 1],
   ])
-  for (const none of [
-    { ...waiting, problem: undefined },
-    { ...waiting, sentDays: [1, 2, 3] },
-    { ...waiting, confirmedAt: undefined },
-    { ...waiting, unreadableDays: 'x' },
-    { ...waiting, state: 'unsubscribed' as const },
-  ])
-    expect(decide(none, 'retry')).toBeUndefined()
+  const undecidable: Partial<SubscriptionRecord>[] = [
+    { problem: undefined },
+    { sentDays: [1, 2, 3] },
+    { confirmedAt: undefined },
+    { unreadableDays: 'x' },
+    { state: 'unsubscribed' },
+  ]
+  for (const none of undecidable) expect(decide('retry', none)).toBeUndefined()
 })

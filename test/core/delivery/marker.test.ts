@@ -35,16 +35,6 @@ test('outcomes that are learnt within six milliseconds share a commit', async ()
   ])
 })
 
-test('a group that is full is committed at once', async () => {
-  const { time, commits, mark } = markerOver(async () => {}, virtualTime(0), 3)
-  const marks = Array.from({ length: 4 }, () => mark(OUTCOME, 90_000))
-  await Promise.all(marks.slice(0, 3))
-  expect(commits).toEqual([{ at: 0, size: 3 }])
-  await time.passUntil(10, () => false)
-  await Promise.all(marks)
-  expect(commits.map(({ size }) => size)).toEqual([3, 1])
-})
-
 test('a group that is full waits too while the store cannot be written, and no longer', async () => {
   let locked = true
   const { time, commits, mark } = markerOver(
