@@ -7,8 +7,8 @@ type Failure = Extract<Outcome, { kind: 'transient' }>['scope'] | 'refused' | 'd
 
 /**
  * How a retry is decided: by the row of what failed, and by the numbers of the stream (below). Which answer of a
- * provider is which failure is in `mail/outcome.ts`; a new one is also a scope in `mail/mailer.ts`, and nothing else
- * lists them: a run asks the row. `refusals.ts` finds out whether a `judged` one is about all mail.
+ * provider is which failure is in `mail/outcome.ts`; a new one is also a scope in `mail/mailer.ts`, and the compiler
+ * names the page that lists them. A run asks the row; `refusals.ts` finds out whether a `judged` one is about all mail.
  */
 export const FAILURES: Readonly<Record<Failure, Rule>> = {
   /** It may be taken later: greylisting, a full disk, an API's 5xx. */
@@ -34,7 +34,7 @@ interface Rule {
   readonly counts: boolean | 'countsAll'
   /** How many attempts of any kind may fail: 4 is a first and three more. A number holds whatever one may have delivered. */
   readonly tries: number | 'most' | 'mostUnknown'
-  /** Before the next attempt; the answer can only lengthen it. Default: the stream's `pauseMs`. */
+  /** In place of the stream's growing `pauseMs`, in every stream; the answer can only lengthen it. */
   readonly pause?: number | 'oursMs'
   /**
    * `counted`: equal ones in a row end a run of many; each still counts. `judged`: these too, and then hold nothing against

@@ -76,7 +76,7 @@ const WHOLE_NUMBERS = [0, Number.MAX_SAFE_INTEGER] as const
 const PLAIN_HTTP = { id: 'plain-http', in: travelsInClear } as const
 const WITHOUT_TLS = { id: 'store-without-tls', in: connectsInClear } as const
 
-/** Every kind of value, in the order in which documents show them; `init` guesses those that `shows` in it, so the strictest first. */
+/** Every kind of value, as documents show them. `init` takes the first by `aliases`, `called` and `shows`: the strictest first. */
 export const KINDS = {
   text: {
     parse: uncontrolled,

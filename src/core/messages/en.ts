@@ -84,7 +84,7 @@ export const en = {
       `${title}: ${lessons === 1 ? 'one lesson' : `${lessons} lessons`} by mail.`,
     readFirst: ' <a href="/lessons/1">Read the first one here</a>.',
   },
-  /** Mails about incidents: `daemon/open/course.ts`. The first words replace those of a course. */
+  /** Mails about incidents: `daemon/open/course.ts`. On pages, `words` replace those of a course, key by key. */
   notices: {
     words: {
       confirmedHeading: 'You are subscribed to incidents',

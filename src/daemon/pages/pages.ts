@@ -9,7 +9,7 @@ const cardPage = (frame: Frame, title: string, heading: string, text: string, mo
   page(frame, title, `<h1>${heading}</h1>\n<p>${text}</p>\n${more}`)
 const quiet = (text: string) => `<p class="quiet">${text}</p>`
 
-/** Says when the lessons come; nothing of it where the platform has no course any more. */
+/** After the click. Says when the lessons come; nothing of it where the platform has no course any more. */
 export function confirmedPage(frame: Frame, course: string | undefined, cadence: Cadence | undefined): Page {
   const T = courseWords(frame, course)
   const when = cadence === undefined ? '' : cadenceText(frame.messages, cadence)
@@ -29,7 +29,7 @@ function cadenceText({ course, time }: Messages, cadence: Cadence): string {
 const button = (action: string, label: string, hidden = '') =>
   `<form method="post" action="${escapeHtml(action)}">${hidden}<p><button type="submit">${label}</button></p></form>`
 
-/** A confirmation page with a button, so that opening the link alone confirms nothing. */
+/** Before the click: a page with a button, so that opening the link alone confirms nothing. */
 export function confirmPage(frame: Frame, action: string, course: string | undefined): Page {
   const T = courseWords(frame, course)
   const more = `${button(action, T.confirmButton)}\n${quiet(T.confirmElse)}`
