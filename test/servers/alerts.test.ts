@@ -10,12 +10,12 @@ import { SMTPServer } from 'smtp-server'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Clock } from '../../src/core/host.ts'
 import { openMaintenance, openStore } from '../../src/core/store/open.ts'
-import type { RunningDaemon } from '../../src/daemon/start.ts'
 import { startLearningDaemon } from '../support/daemon.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { authority } from '../support/outside.ts'
 import { hasProgram } from '../support/programs.ts'
 import { rudeSmtp } from '../support/rude-smtp.ts'
+import { standingClock } from '../support/standing-clock.ts'
 import { subscribe } from '../support/subscribers.ts'
 
 /**
@@ -30,34 +30,10 @@ const SECRET = 'a-dispatch-secret-of-thirty-two-b'
 const HOUR_MS = 3_600_000
 const START = Date.UTC(2026, 10, 21, 6)
 
-/** A clock that stands until it is told to go on; what sleeps wakes when its time has come. */
+/** Its time for measurements goes on. */
 function handClock() {
-  let ahead = 0
-  const sleepers = new Set<() => void>()
-  const clock: Clock = {
-    now: () => START + ahead,
-    monotonic: () => performance.now() + ahead,
-    sleep: (ms, signal) =>
-      new Promise((resolve, reject) => {
-        const due = START + ahead + ms
-        const look = () => {
-          if (signal?.aborted) reject(signal.reason)
-          else if (START + ahead >= due) resolve()
-          else return
-          sleepers.delete(look)
-        }
-        sleepers.add(look)
-        signal?.addEventListener('abort', look, { once: true })
-        look()
-      }),
-  }
-  return {
-    clock,
-    pass(ms: number) {
-      ahead += ms
-      for (const look of [...sleepers]) look()
-    },
-  }
+  const { clock, pass } = standingClock(START)
+  return { clock: { ...clock, monotonic: () => performance.now() + clock.monotonic() }, pass }
 }
 
 type Scrape = ReadonlyMap<string, number>
@@ -96,7 +72,7 @@ async function daemon({
     /** Lets a minute pass and waits for the daemon's look at its probes. */
     async round() {
       const looked = async () =>
-        (await it.scrape()).get('platformctl_health_checked_timestamp_seconds{service="web"}')
+        (await it.scrape()).get(`platformctl_health_checked_timestamp_seconds{service="${services[0]}"}`)
       const before = await looked()
       hand.pass(61_000)
       await expect.poll(looked, { timeout: 30_000 }).not.toBe(before)
@@ -422,30 +398,15 @@ describe.runIf(here)('with promtool', () => {
   }, 120_000)
 
   test('two builds of services that run apart', async () => {
-    const web = await daemon({ env: { BUILD_STAMP: 'one' } })
-    const scrapeOf = async (running: RunningDaemon) =>
-      new Map(
-        (await (await fetch(`${running.urls.api}/metrics`)).text())
-          .split('\n')
-          .filter((line) => line.startsWith('platformctl_build_info'))
-          .map((line) => [line.slice(0, line.lastIndexOf(' ')), 1] as const),
-      )
-    const hand = handClock()
-    const api = await startLearningDaemon({
-      env: { BUILD_STAMP: 'two' },
-      services: ['api'],
-      dataFolder: await emptyFolder(),
-      clock: hand.clock,
-    })
-    onTestFinished(() => api.close())
-    const first = await web.scrape()
-    const second = await scrapeOf(api)
-    expect(
-      await firing([
-        { instance: 'a', before: first, after: first, now: web.now() },
-        { instance: 'b', before: second, after: second, now: web.now() },
-      ]),
-    ).toContain('PlatformBuildSkew')
+    const web = await daemon({ env: { BUILD_STAMP: 'one' }, services: ['web'] })
+    const api = await daemon({ env: { BUILD_STAMP: 'two' }, services: ['api'] })
+    const seen = await Promise.all(
+      Object.entries({ web, api }).map(async ([instance, it]) => {
+        const scraped = await it.scrape()
+        return { instance, before: scraped, after: scraped, now: it.now() }
+      }),
+    )
+    expect(await firing(seen)).toContain('PlatformBuildSkew')
   })
 
   test('a certificate that ends soon and that nobody trusts', async () => {

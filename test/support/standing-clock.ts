@@ -9,6 +9,7 @@ export function standingClock(start: number) {
     monotonic: () => now - start,
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {
+        if (signal?.aborted) return reject(signal.reason)
         const sleeper = { due: now + ms, wake: resolve }
         sleepers.add(sleeper)
         signal?.addEventListener('abort', () => {
