@@ -2,97 +2,53 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { trailing } from '../../src/core/calls.ts'
 
-interface Model {
-  /** Logical time. */
-  now: number
-  answered: number
-}
-interface Real {
-  readonly call: () => Promise<number>
-  readonly runs: { readonly began: number; readonly settle: (fails: boolean) => void; done: boolean }[]
-  readonly asked: { readonly at: number; began: number | undefined }[]
-}
-
 const tick = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-async function checkInvariants(model: Model, real: Real): Promise<void> {
-  await tick()
-  const open = real.runs.filter(({ done }) => !done)
-  expect(open.length, 'two runs never overlap').toBeLessThanOrEqual(1)
-  const waiting = real.asked.filter(({ began }) => began === undefined)
-  if (waiting.length > 0) expect(open.length, 'nobody waits while nothing runs').toBe(1)
-  for (const { at, began } of real.asked) {
-    if (began !== undefined) expect(began, 'no answer is older than its request').toBeGreaterThan(at)
-  }
-  model.answered = real.asked.length - waiting.length
-}
-
-class Call implements fc.AsyncCommand<Model, Real> {
-  readonly count: number
-  constructor(count: number) {
-    this.count = count
-  }
-  check = () => true
-  async run(model: Model, real: Real) {
-    const before = real.runs.length
-    for (let index = 0; index < this.count; index += 1) {
-      model.now += 1
-      const entry: Real['asked'][number] = { at: model.now, began: undefined }
-      real.asked.push(entry)
-      const answered = (began: number) => {
-        entry.began = began
-      }
-      real.call().then(answered, (error: { began: number }) => answered(error.began))
-    }
-    expect(real.runs.length - before, 'a burst begins at most one run at once').toBeLessThanOrEqual(1)
-    await checkInvariants(model, real)
-  }
-  toString = () => `${this.count} ask`
-}
-
-class Settle implements fc.AsyncCommand<Model, Real> {
-  readonly fails: boolean
-  constructor(fails: boolean) {
-    this.fails = fails
-  }
-  check = () => true
-  async run(model: Model, real: Real) {
-    const open = real.runs.find(({ done }) => !done)
-    if (open === undefined) return
-    open.done = true
-    open.settle(this.fails)
-    await checkInvariants(model, real)
-  }
-  toString = () => (this.fails ? 'the run fails' : 'the run ends')
-}
-
 test('in any order of requests and results: no stale answer, no overlap, no caller forgotten', async () => {
+  const step = fc.oneof(fc.integer({ min: 1, max: 40 }), fc.constantFrom('ends', 'fails'))
   await fc.assert(
-    fc.asyncProperty(
-      fc.commands(
-        [
-          fc.integer({ min: 1, max: 40 }).map((count) => new Call(count)),
-          fc.boolean().map((fails) => new Settle(fails)),
-        ],
-        { maxCommands: 30 },
-      ),
-      async (commands) => {
-        const model: Model = { now: 0, answered: 0 }
-        const runs: Real['runs'] = []
-        const call = trailing(() => {
-          model.now += 1
-          const began = model.now
-          return new Promise<number>((resolve, reject) => {
-            runs.push({ began, done: false, settle: (fails) => (fails ? reject({ began }) : resolve(began)) })
-          })
+    fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
+      let now = 0
+      const runs: { readonly settle: (fails: boolean) => void; isOpen: boolean }[] = []
+      const asked: { readonly at: number; began?: number }[] = []
+      const call = trailing(() => {
+        now += 1
+        const began = now
+        return new Promise<number>((resolve, reject) => {
+          runs.push({ isOpen: true, settle: (fails) => (fails ? reject({ began }) : resolve(began)) })
         })
-        const real: Real = { call, runs, asked: [] }
-        await fc.asyncModelRun(() => ({ model, real }), commands)
-        // Everybody is answered once what runs has ended: by two more runs at most.
-        for (let rest = 0; rest < 2; rest += 1) await new Settle(false).run(model, real)
-        expect(model.answered).toBe(real.asked.length)
-      },
-    ),
+      })
+      const ask = () => {
+        now += 1
+        const entry: (typeof asked)[number] = { at: now }
+        asked.push(entry)
+        const answered = (began: number) => {
+          entry.began = began
+        }
+        call().then(answered, (error: { began: number }) => answered(error.began))
+      }
+      const settle = (fails: boolean) => {
+        const run = runs.find(({ isOpen }) => isOpen)
+        if (run === undefined) return
+        run.isOpen = false
+        run.settle(fails)
+      }
+      const isWaiting = () => asked.some(({ began }) => began === undefined)
+      // Everybody is answered once what runs has ended: by two more runs at most.
+      for (const next of [...steps, 'ends', 'ends']) {
+        const before = runs.length
+        if (typeof next === 'string') settle(next === 'fails')
+        else for (let count = 0; count < next; count += 1) ask()
+        expect(runs.length - before, 'a burst begins at most one run at once').toBeLessThanOrEqual(1)
+        await tick()
+        const open = runs.filter(({ isOpen }) => isOpen).length
+        expect(open, 'two runs never overlap').toBeLessThanOrEqual(1)
+        if (isWaiting()) expect(open, 'nobody waits while nothing runs').toBe(1)
+        for (const { at, began = Number.POSITIVE_INFINITY } of asked)
+          expect(began, 'no answer is older than its request').toBeGreaterThan(at)
+      }
+      expect(isWaiting()).toBe(false)
+    }),
     { numRuns: 60 },
   )
 })

@@ -1,97 +1,15 @@
-/**
- * CONTRACT §2's table of errors written again, by hand and by a different road than `rules.ts`: sentences in
- * code, not rows of data. It knows nothing of the implementation.
- */
-export const GROUP_VARIABLES = {
-  site: [
-    'NEXT_PUBLIC_SITE_URL',
-    'NEXT_PUBLIC_API_URL',
-    'NEXT_PUBLIC_AGENT_URL',
-    'API_URL',
-    'AGENT_URL',
-    'BUILD_STAMP',
-    'LOG_LEVEL',
-    'TRUST_PROXY',
-    'DEPLOY_ENVIRONMENT',
-    'CORS_ALLOWED_ORIGINS',
-  ],
-  store: ['STORE_URL', 'STORE_POOL_SIZE', 'JOB_STORE_URL'],
-  datastore: [
-    'NEXT_PUBLIC_DATASTORE_URL',
-    'NEXT_PUBLIC_DATASTORE_ANON_KEY',
-    'DATASTORE_SERVICE_ROLE_KEY',
-    'DATASTORE_JWT_SECRET',
-    'DATASTORE_JWKS_URL',
-  ],
-  payments: [
-    'PAYMENTS_SECRET_KEY',
-    'NEXT_PUBLIC_PAYMENTS_PUBLISHABLE_KEY',
-    'PAYMENTS_WEBHOOK_SECRET',
-    'PAYMENTS_PRICE_PRO_MONTHLY',
-    'PAYMENTS_PRICE_PRO_YEARLY',
-    'PAYMENTS_PRICE_TEAM_MONTHLY',
-    'PAYMENTS_PRICE_TEAM_YEARLY',
-    'PAYMENTS_API_URL',
-  ],
-  models: [
-    'MODEL_A_API_KEY',
-    'MODEL_A_MODEL',
-    'MODEL_B_API_KEY',
-    'MODEL_B_MODEL',
-    'MODEL_C_API_KEY',
-    'MODEL_C_MODEL',
-    'CLOUDMODEL_API_KEY',
-    'CLOUDMODEL_API_ENDPOINT',
-    'CLOUDMODEL_API_DEPLOYMENT',
-    'CLOUDMODEL_API_VERSION',
-  ],
-  hardware: [
-    'HARDWARE_A_TOKEN',
-    'HARDWARE_A_INSTANCE',
-    'CLOUDB_ACCESS_KEY_ID',
-    'CLOUDB_SECRET_ACCESS_KEY',
-    'CLOUDB_REGION',
-    'CLOUDB_RESULTS_BUCKET',
-    'CLOUDQPU_SUBSCRIPTION_ID',
-    'CLOUDQPU_RESOURCE_GROUP',
-    'CLOUDQPU_WORKSPACE',
-    'CLOUDQPU_LOCATION',
-    'CLOUDQPU_TENANT_ID',
-    'CLOUDQPU_CLIENT_ID',
-    'CLOUDQPU_CLIENT_SECRET',
-  ],
-  sharedstore: ['SHAREDSTORE_REST_URL', 'SHAREDSTORE_REST_TOKEN'],
-  mail: [
-    'MAILER_API_KEY',
-    'MAILER_API_URL',
-    'MAILER_SMTP_URL',
-    'MAILER_FROM',
-    'MAILER_REPLY_TO',
-    'EMAIL_DISPATCH_SECRET',
-    'EMAIL_DISPATCH_LIMIT',
-    'EMAIL_LINK_SECRET',
-  ],
-  errortrack: ['NEXT_PUBLIC_ERRORTRACK_DSN', 'ERRORTRACK_AUTH_TOKEN'],
-  // With the one variable of another group that a rule of this one looks at.
-  analytics: ['NEXT_PUBLIC_ANALYTICS_ENDPOINT', 'ANALYTICS_DATASTORE_TABLE', 'STORE_URL'],
-  health: ['HEALTH_DEEP_TOKEN'],
-  agent: ['COURSE_INDEX_PATH'],
-  limits: ['RATE_LIMIT_PER_MINUTE'],
-  identity: ['DATASTORE_JWT_AUDIENCE', 'DATASTORE_JWT_ISSUER'],
-  budgets: ['ANALYTICS_TOTAL_MB', 'ANALYTICS_DAILY_MB', 'EMAIL_CONFIRMATIONS_PER_DAY', 'BODY_MEMORY_MB'],
-  mailer: ['MAILER_PROVIDER'],
-  feedback: ['MAILER_FEEDBACK_PROVIDER', 'MAILER_RATE', 'MAILER_BOUNCE_ADDRESS', 'MAILER_FEEDBACK_SECRET'],
-  dkim: ['MAILER_DKIM_DOMAIN', 'MAILER_DKIM_SELECTOR', 'MAILER_DKIM_KEY'],
-  alerts: [
-    'ALERT_ESCALATION_URL',
-    'ALERT_ESCALATION_AFTER',
-    'ALERT_WEBHOOK_URL',
-    'ALERT_WEBHOOK_FORMAT',
-    'ALERT_WEBHOOK_SECRET',
-    'ALERT_EMAIL_TO',
-  ],
-  heartbeats: ['HEARTBEAT_PING_URL', 'WITNESS_SECRET'],
-}
+import { contract, VARIABLES } from '../../support/learning.ts'
+
+/** The variables of each group, and with those of analytics the one of another group that a rule of it looks at. */
+export const GROUP_VARIABLES: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
+  contract.groups.map(({ name: group }) => [
+    group,
+    [
+      ...VARIABLES.filter((variable) => variable.group === group).map(({ name }) => name),
+      ...(group === 'analytics' ? ['STORE_URL'] : []),
+    ],
+  ]),
+)
 
 /**
  * Every subset of at most eight names. Of more: those that lack at most two names or have no more, and every seventh of the
@@ -105,6 +23,10 @@ export function subsetsOf(names: readonly string[]): string[][] {
   return names.length <= 8 ? all : all.filter((set, index) => isNearEnd(set) || index % 7 === 0)
 }
 
+/**
+ * CONTRACT §2's table of errors written again, by hand and by a different road than `rules.ts`: sentences in
+ * code, not rows of data. It knows nothing of the rules.
+ */
 export function brokenRules(set: ReadonlySet<string>): string[] {
   const broken: string[] = []
   const on = (name: string) => set.has(name)

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { readSettings } from '../../../src/core/env/settings.ts'
 import { validate } from '../../../src/core/env/validate.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
-import { contract, SERVICES, VARIABLES } from '../../support/learning.ts'
+import { contract, SERVICES } from '../../support/learning.ts'
 import { brokenRules, GROUP_VARIABLES, subsetsOf } from './oracle.ts'
 
 /** A well-formed value for each variable, so that only presence decides. */
@@ -46,13 +46,6 @@ const errorIds = (env: Record<string, string>) =>
     .findings.filter((finding) => finding.severity === 'error')
     .map((finding) => finding.id)
     .sort()
-
-test('the oracle knows every variable of every group', () => {
-  const known = Object.entries(GROUP_VARIABLES).flatMap(([group, names]) =>
-    names.filter((name) => name !== 'STORE_URL' || group === 'store').map((name) => `${group} ${name}`),
-  )
-  expect(known.sort()).toEqual(VARIABLES.map(({ group, name }) => `${group} ${name}`).sort())
-})
 
 test.each(Object.entries(GROUP_VARIABLES))(
   'every subset of the group %s breaks exactly the rules that the oracle names',

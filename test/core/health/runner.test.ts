@@ -9,6 +9,10 @@ const ok: ProbeResult = { state: 'ok', checked: true }
 const health = (probes: Parameters<typeof createHealth>[0]['probes'], deadlineMs = 2000) =>
   createHealth({ service: 'web', probes, clock: systemClock, build: undefined, startedAt: 0, deadlineMs })
 
+const never = () => new Promise<never>(() => {})
+const checked = (probes: Parameters<typeof health>[0], deadlineMs?: number) =>
+  health(probes, deadlineMs).check({ deep: false })
+
 test('a thousand requests at once cause two runs, and no answer comes from a run that began before its request', async () => {
   const began: string[] = []
   const finish: (() => void)[] = []
@@ -43,13 +47,13 @@ test('probes that have answered leave no timer behind', async () => {
 })
 
 test('names a hanging probe, and keeps the results of the others', async () => {
-  const report = await health(
+  const report = await checked(
     [
-      { name: 'hangs', run: () => new Promise(() => {}) },
+      { name: 'hangs', run: never },
       { name: 'works', run: async () => ok },
     ],
     50,
-  ).check({ deep: false })
+  )
   expect(report).toMatchObject({
     state: 'failing',
     probes: { hangs: { state: 'failing', reason: 'no answer in time' }, works: { state: 'ok' } },
@@ -58,14 +62,14 @@ test('names a hanging probe, and keeps the results of the others', async () => {
 
 test('an optional probe is degraded, whether it fails, throws or hangs', async () => {
   const failing: ProbeResult = { state: 'failing', checked: true, reason: 'why' }
-  const report = await health(
+  const report = await checked(
     [
       { name: 'fails', optional: true, run: async () => failing },
       { name: 'throws', optional: true, run: () => Promise.reject(new Error('why')) },
-      { name: 'hangs', optional: true, run: () => new Promise(() => {}) },
+      { name: 'hangs', optional: true, run: never },
     ],
     50,
-  ).check({ deep: false })
+  )
   expect(report).toMatchObject({
     state: 'degraded',
     probes: { fails: { state: 'degraded' }, throws: { state: 'degraded' }, hangs: { state: 'degraded' } },
@@ -75,7 +79,7 @@ test('an optional probe is degraded, whether it fails, throws or hangs', async (
 test('a probe gets back the time in which another one blocked the process', async () => {
   const turns = async (left: number): Promise<ProbeResult> =>
     left === 0 ? ok : new Promise((resolve) => setTimeout(() => resolve(turns(left - 1)), 1))
-  const report = await health(
+  const report = await checked(
     [
       {
         name: 'blocks',
@@ -87,14 +91,14 @@ test('a probe gets back the time in which another one blocked the process', asyn
       { name: 'answers', run: () => turns(5) },
     ],
     400,
-  ).check({ deep: false })
+  )
   expect(report).toMatchObject({ state: 'ok', probes: { answers: { state: 'ok' } } })
 })
 
 test('a probe’s own error text is not shown', async () => {
-  const report = await health([
+  const report = await checked([
     { name: 'throws', run: () => Promise.reject(new Error('postgres://user:canary@db.internal')) },
-  ]).check({ deep: false })
+  ])
   expect(JSON.stringify(report)).not.toContain('canary')
   expect(report.state).toBe('failing')
 })
@@ -115,7 +119,7 @@ function stoppedTime() {
 
 test('answers a request that arrives while a probe hangs within the deadline', async () => {
   const after = stoppedTime()
-  const { check } = health([{ name: 'hangs', run: () => new Promise(() => {}) }], 400)
+  const { check } = health([{ name: 'hangs', run: never }], 400)
   const first = check({ deep: false })
   const follower = check({ deep: false })
   // The first has half the deadline to itself, the follower waits that out and has its own half.
@@ -129,7 +133,7 @@ test('a hanging probe delays only those who wait for it', async () => {
   let runs = 0
   const { check } = health(
     [
-      { name: 'hangs', run: () => new Promise(() => {}) },
+      { name: 'hangs', run: never },
       {
         name: 'quick',
         run: async () => {
@@ -145,7 +149,7 @@ test('a hanging probe delays only those who wait for it', async () => {
 })
 
 test('a probe keeps to its own budget, and says how far it came', async () => {
-  const report = await health(
+  const report = await checked(
     [
       {
         name: 'named',
@@ -165,7 +169,7 @@ test('a probe keeps to its own budget, and says how far it came', async () => {
       },
     ],
     60_000,
-  ).check({ deep: false })
+  )
   expect(report.probes).toMatchObject({
     named: { reason: 'stuck half-way' },
     rejects: { reason: 'no answer in time' },

@@ -29,7 +29,6 @@ test('reports the days left on a certificate', async () => {
 test.each([
   ['expired', { from: -90, to: -2.5 }, 'failed: expired 3 days ago'],
   ['made out to another name', { host: 'other.example' }, 'failed: is made out to another name'],
-  ['about to end', { from: -80, to: 9.5 }, 'warning: ends in 9 days'],
   ['short-lived and late', { from: -5, to: 1.5 }, 'warning: ends in 1 day'],
 ])('reports a certificate that is %s', async (_, input, sentence) => {
   expect(await certificateTold(await signed.issue(input))).toBe(sentence)
