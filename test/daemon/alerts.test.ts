@@ -7,9 +7,9 @@ import { HOUR_MS } from '../../src/core/durations.ts'
 import { readSettings } from '../../src/core/env/settings.ts'
 import type { HealthReport, ProbeState } from '../../src/core/health/probe.ts'
 import { systemClock, type Timer } from '../../src/core/host.ts'
+import type { Channel } from '../../src/core/incidents/lanes.ts'
 import type { SendOutcome } from '../../src/core/mail/mailer.ts'
 import type { ResolvedPlatform } from '../../src/core/platform.ts'
-import { openStore } from '../../src/core/store/open.ts'
 import type { Store } from '../../src/core/store/store.ts'
 import { alertChannels, startAlerts } from '../../src/daemon/alerts.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
@@ -29,21 +29,9 @@ interface Event {
     readonly affected: readonly string[]
   }
 }
+type States = Readonly<Record<string, ProbeState>>
 
-/** A receiver of Standard Webhooks that answers with the next of `answers`, then 200. */
-async function receiver(...answers: number[]) {
-  const events: Event[] = []
-  const ids: string[] = []
-  const url = await serveBodies((body, response, request) => {
-    ids.push(String(request.headers['webhook-id']))
-    const status = answers.shift() ?? 200
-    if (status === 200) events.push(JSON.parse(body))
-    response.writeHead(status).end()
-  })
-  return { url: `${url}/hook`, events, ids }
-}
-
-const report = (service: string, states: Readonly<Record<string, ProbeState>>): HealthReport => ({
+const report = (service: string, states: States): HealthReport => ({
   service,
   state: 'ok',
   build: null,
@@ -55,172 +43,82 @@ const report = (service: string, states: Readonly<Record<string, ProbeState>>): 
   ),
 })
 
-async function openFile(): Promise<{ open: () => Promise<Store> }> {
-  const file = path.join(await emptyFolder(), 'platform.sqlite')
-  return {
-    async open() {
-      const store = await openStore({ kind: 'sqlite', file })
-      onTestFinished(() => store.close())
-      return store
-    },
-  }
-}
-
-function alertsOf(
-  store: Store,
-  env: Readonly<Record<string, string>>,
-  platform: ResolvedPlatform = learning,
-  ...files: readonly string[]
-) {
-  const time = { now: Date.UTC(2026, 10, 21, 9) }
-  const clock = { ...systemClock, now: () => time.now }
-  const settings = readSettings(platform, env)
-  const channels = alertChannels(clock, platform, settings)
-  const alerts = startAlerts(hostAt(clock.now), { store, platform, settings, channels, files })
-  onTestFinished(() => alerts.stop())
-  /** A round, and everything that it tells. */
-  const round = async (...reports: HealthReport[]) => {
-    time.now += 60_000
-    const again = await alerts.follow(reports)
-    await alerts.told()
-    return again
-  }
-  return { round, time, stop: alerts.stop }
-}
-
-test('the id of an incident never begins with a hyphen, which alert ack would take for an option', async () => {
-  const store = await (await openFile()).open()
-  const bytes = (count: number) => new Uint8Array(count).fill(0xfb)
-  const alerts = startAlerts(
-    { ...hostAt(Date.now), random: { bytes, fraction: () => 0 } },
-    { store, platform: learning, settings: readSettings(learning, {}), channels: [] },
-  )
-  onTestFinished(() => alerts.stop())
-  for (let look = 0; look < 2; look += 1) await alerts.follow([report('web', { mail: 'failing' })])
-  expect((await store.incidents.list(1)).map(({ id }) => id)).toEqual(['0_v7-_v7-_v7'])
-})
-
-test('a store that hangs raises one alert, and none for each probe that waits for it', async () => {
-  const { url, events } = await receiver()
-  const store = await (await openFile()).open()
-  const definition = { preset: 'learning', heartbeats: { backup: { every: '1d' } } } as const
-  const platform = resolvePlatform(definition, { folder: '/' })
-  const { round } = alertsOf(store, { ALERT_WEBHOOK_URL: url }, platform)
-  const late = { configuration: 'failing', 'heartbeat-backup': 'failing' } as const
-  for (let n = 0; n < 2; n += 1) await round(report('web', { store: 'failing', ...late }))
-  const told = () => events.map(({ type, data }) => `${type} ${data.cause} ${data.affected.join()}`)
-  expect(told()).toEqual(['incident.opened store configuration,heartbeat-backup'])
-  for (let n = 0; n < 4; n += 1) await round(report('web', { store: 'ok', ...late }))
-  expect(told().slice(1).toSorted()).toEqual([
-    'incident.closed store configuration,heartbeat-backup',
-    'incident.opened configuration ',
-    'incident.opened heartbeat-backup ',
-  ])
-})
-
-test('the incident of a probe that is no longer in the definition ends, unless another machine still sees it', async () => {
-  const { url, events } = await receiver()
-  const store = await (await openFile()).open()
-  const before = alertsOf(store, { ALERT_WEBHOOK_URL: url })
-  for (let n = 0; n < 2; n += 1)
-    await before.round(report('web', { store: 'failing', 'heartbeat-gone': 'failing' }))
-  const { round, time } = alertsOf(store, { ALERT_WEBHOOK_URL: url })
-  time.now = before.time.now
-  const told = () => events.map(({ type, data }) => `${type} ${data.cause}`)
-  expect(told().toSorted()).toEqual(['incident.opened heartbeat-gone', 'incident.opened store'])
-  await round(report('web', { mail: 'ok' }))
-  await round(report('web', { mail: 'ok' }))
-  expect(told()).toHaveLength(2)
-  // The other machine has the definition of before.
-  before.time.now = time.now
-  await before.round(report('web', { 'heartbeat-gone': 'failing' }))
-  for (let n = 0; n < 4; n += 1) await round(report('web', { mail: 'ok' }))
-  expect(told().slice(2)).toEqual(['incident.closed heartbeat-gone'])
-  // `store` is in the definition: another process checks it.
-  for (let n = 0; n < 3; n += 1) await round(report('web', { mail: 'ok' }))
-  expect(told()).toHaveLength(3)
-})
-
-test('the second failing round tells one message for one cause, the second good one its end', async () => {
-  const { url, events } = await receiver()
-  const { round } = alertsOf(await (await openFile()).open(), { ALERT_WEBHOOK_URL: url })
-  const failing = [report('web', { api: 'failing', mail: 'ok' }), report('api', { job_store: 'failing' })]
-  const well = [report('web', { api: 'ok', mail: 'ok' }), report('api', { job_store: 'ok' })]
-  // A new failure is checked again soon.
-  expect(await round(...failing)).toBe(true)
-  expect(events).toEqual([])
-  expect(await round(...failing)).toBe(false)
-  for (const reports of [failing, well]) await round(...reports)
-  expect(events.map(({ type }) => type)).toEqual(['incident.opened'])
-  expect(events[0]?.data).toMatchObject({ cause: 'job_store', affected: ['web'] })
-  await round(...well)
-  await round(...well)
-  expect(events.map(({ type }) => type)).toEqual(['incident.opened', 'incident.closed'])
-})
-
-test('an alert of a platform in German is in English throughout, as its commands and runbooks are', async () => {
-  const { url, events } = await receiver()
-  const german = resolvePlatform({ preset: 'base', brand: { language: 'de' } }, { folder: '/' })
-  const { round } = alertsOf(await (await openFile()).open(), { ALERT_WEBHOOK_URL: url }, german)
-  for (let n = 0; n < 2; n += 1) await round(report('web', { mail: 'failing' }))
-  expect(events[0]?.data.title).toMatch(/: Mail \(web\) is failing$/)
-  expect(JSON.stringify(events[0])).not.toMatch(/E-Mail|Links|[äöüß]/)
-})
-
-test('two machines with one store report an incident once', async () => {
-  const { url, events } = await receiver()
-  const { open } = await openFile()
-  const machines = [
-    alertsOf(await open(), { ALERT_WEBHOOK_URL: url }),
-    alertsOf(await open(), { ALERT_WEBHOOK_URL: url }),
-  ]
-  for (let look = 0; look < 4; look += 1)
-    await Promise.all(machines.map(({ round }) => round(report('web', { mail: 'failing' }))))
-  expect(events.map(({ type }) => type)).toEqual(['incident.opened'])
-})
-
-test('sends a failed message to its receiver again later, under the same id', async () => {
-  const { url, events, ids } = await receiver(503, 500)
-  const { round, time } = alertsOf(await (await openFile()).open(), { ALERT_WEBHOOK_URL: url })
-  for (let look = 0; look < 5; look += 1) await round(report('web', { mail: 'failing' }))
-  expect(events).toHaveLength(1)
-  expect(new Set(ids).size).toBe(1)
-  expect(ids).toHaveLength(3)
-  time.now += 4 * 60 * 60 * 1000
-  await round(report('web', { mail: 'failing' }))
-  expect(events.map(({ type }) => type)).toEqual(['incident.opened', 'incident.reminder'])
-})
-
-test('a fault of the store itself raises an alert too', async () => {
-  const { url, events } = await receiver()
-  const store = await (await openFile()).open()
-  const { round } = alertsOf(store, { ALERT_WEBHOOK_URL: url })
-  await round(report('web', { store: 'ok' }))
-  await store.close()
-  await round(report('web', { store: 'failing' }))
-  await round(report('web', { store: 'failing' }))
-  expect(events.map(({ data }) => data.title)).toEqual(['platformctl: Store (web) is failing'])
-})
-
-test('alerts go out by mail, through the platform’s own mailer', async () => {
-  const inbox = await openInbox({ pagePort: 0 })
-  onTestFinished(() => inbox.close())
-  const { round } = alertsOf(await (await openFile()).open(), {
-    ALERT_EMAIL_TO: 'ops@example.com',
-    MAILER_API_KEY: 'a-key-of-the-mail-provider',
-    MAILER_SMTP_URL: inbox.smtpUrl,
-    MAILER_FROM: 'Kiln <kiln@example.com>',
+/** Machines on one store that tell one webhook, which answers with the next of `answers`, then 200. */
+async function scene({
+  kind = 'sqlite',
+  answers = [],
+  platform = learning,
+}: {
+  readonly kind?: (typeof KEPT)[number]
+  readonly answers?: number[]
+  readonly platform?: ResolvedPlatform
+} = {}) {
+  const events: Event[] = []
+  const ids: string[] = []
+  const url = await serveBodies((body, response, request) => {
+    ids.push(String(request.headers['webhook-id']))
+    const status = answers.shift() ?? 200
+    if (status === 200) events.push(JSON.parse(body))
+    response.writeHead(status).end()
   })
-  await round(report('web', { payments: 'failing' }))
-  await round(report('web', { payments: 'failing' }))
-  const [mail, ...others] = inbox.mails
-  expect(others).toEqual([])
-  expect(mail).toMatchObject({ to: 'ops@example.com', subject: 'platformctl: Payments (web) is failing' })
-  expect(mail?.text).toContain('What it means: nobody can pay.\nStart with: platformctl billing smoke')
-  await round(report('web', { agent: 'failing' }))
-  await round(report('web', { agent: 'failing' }))
-  expect(inbox.mails.at(-1)?.text).toContain('What it means: nothing that asks Agent works.')
-})
+  const address = await addressOf(kind)
+  const { store, state } = breakable(await openTestStore(address))
+  const machine = ({
+    on = store,
+    env = { ALERT_WEBHOOK_URL: `${url}/hook` },
+    files = [],
+    timer = systemClock,
+    channels,
+    now = Date.UTC(2026, 10, 21, 9),
+  }: {
+    readonly on?: Store
+    readonly env?: Readonly<Record<string, string>>
+    readonly files?: readonly string[]
+    readonly timer?: Timer
+    readonly channels?: readonly Channel[]
+    readonly now?: number
+  } = {}) => {
+    const time = { now }
+    const host = hostAt(() => time.now, {}, timer)
+    const settings = readSettings(platform, env)
+    const told = channels ?? alertChannels(host.clock, platform, settings)
+    const alerts = startAlerts(host, { store: on, platform, settings, channels: told, files })
+    onTestFinished(() => alerts.stop())
+    const round = async (...reports: HealthReport[]) => {
+      time.now += 60_000
+      return alerts.follow(reports)
+    }
+    return {
+      ...alerts,
+      time,
+      round,
+      /** So many rounds, and everything that they tell. */
+      async rounds(many: number, ...states: readonly (States | HealthReport)[]) {
+        const reports = states.map((one) => ('probes' in one ? (one as HealthReport) : report('web', one)))
+        let again = false
+        for (let n = 0; n < many; n += 1) {
+          again = await round(...reports)
+          await alerts.told()
+        }
+        return again
+      },
+    }
+  }
+  return {
+    url,
+    events,
+    ids,
+    store,
+    state,
+    machine,
+    another: async () => machine({ on: await openTestStore(address) }),
+    /** Each alert that arrived, as its cause and what became of it. */
+    told: () => events.map(({ type, data }) => `${data.cause} ${type.split('.')[1]}`),
+    /** The incidents that were told so, in order of their ids. */
+    incidents: (type: string) =>
+      events.flatMap((one) => (one.type === `incident.${type}` ? one.data.incident : [])).toSorted(),
+  }
+}
 
 /** A store whose incidents cannot be written, or not even be read, while it is broken. */
 function breakable(store: Store) {
@@ -235,70 +133,175 @@ function breakable(store: Store) {
   return { store: { ...store, incidents }, state }
 }
 
+test('the id of an incident never begins with a hyphen, which alert ack would take for an option', async () => {
+  const { store } = await scene()
+  const bytes = (count: number) => new Uint8Array(count).fill(0xfb)
+  const alerts = startAlerts(
+    { ...hostAt(Date.now), random: { bytes, fraction: () => 0 } },
+    { store, platform: learning, settings: readSettings(learning, {}), channels: [] },
+  )
+  onTestFinished(() => alerts.stop())
+  for (let look = 0; look < 2; look += 1) await alerts.follow([report('web', { mail: 'failing' })])
+  expect((await store.incidents.list(1)).map(({ id }) => id)).toEqual(['0_v7-_v7-_v7'])
+})
+
+test('a store that hangs raises one alert, and none for each probe that waits for it', async () => {
+  const definition = { preset: 'learning', heartbeats: { backup: { every: '1d' } } } as const
+  const it = await scene({ platform: resolvePlatform(definition, { folder: '/' }) })
+  const { rounds } = it.machine()
+  const late = { configuration: 'failing', 'heartbeat-backup': 'failing' } as const
+  const told = () => it.told().map((one, n) => `${one} ${it.events[n]?.data.affected.join()}`)
+  await rounds(2, { store: 'failing', ...late })
+  expect(told()).toEqual(['store opened configuration,heartbeat-backup'])
+  await rounds(4, { store: 'ok', ...late })
+  expect(told().slice(1).toSorted()).toEqual([
+    'configuration opened ',
+    'heartbeat-backup opened ',
+    'store closed configuration,heartbeat-backup',
+  ])
+})
+
+test('the incident of a probe that is no longer in the definition ends, unless another machine still sees it', async () => {
+  const { machine, told } = await scene()
+  const before = machine()
+  await before.rounds(2, { store: 'failing', 'heartbeat-gone': 'failing' })
+  const { rounds, time } = machine({ now: before.time.now })
+  expect(told().toSorted()).toEqual(['heartbeat-gone opened', 'store opened'])
+  await rounds(2, { mail: 'ok' })
+  expect(told()).toHaveLength(2)
+  // The other machine has the definition of before.
+  before.time.now = time.now
+  await before.rounds(1, { 'heartbeat-gone': 'failing' })
+  await rounds(4, { mail: 'ok' })
+  expect(told().slice(2)).toEqual(['heartbeat-gone closed'])
+  // `store` is in the definition: another process checks it.
+  await rounds(3, { mail: 'ok' })
+  expect(told()).toHaveLength(3)
+})
+
+test('the second failing round tells one message for one cause, the second good one its end', async () => {
+  const { machine, told, events } = await scene()
+  const { rounds } = machine()
+  const failing = [report('web', { api: 'failing', mail: 'ok' }), report('api', { job_store: 'failing' })]
+  const well = [report('web', { api: 'ok', mail: 'ok' }), report('api', { job_store: 'ok' })]
+  // A new failure is checked again soon.
+  expect(await rounds(1, ...failing)).toBe(true)
+  expect(told()).toEqual([])
+  expect(await rounds(1, ...failing)).toBe(false)
+  await rounds(1, ...failing)
+  await rounds(1, ...well)
+  expect(told()).toEqual(['job_store opened'])
+  expect(events[0]?.data.affected).toEqual(['web'])
+  await rounds(2, ...well)
+  expect(told()).toEqual(['job_store opened', 'job_store closed'])
+})
+
+test('an alert of a platform in German is in English throughout, as its commands and runbooks are', async () => {
+  const platform = resolvePlatform({ preset: 'base', brand: { language: 'de' } }, { folder: '/' })
+  const { machine, events } = await scene({ platform })
+  await machine().rounds(2, { mail: 'failing' })
+  expect(events[0]?.data.title).toMatch(/: Mail \(web\) is failing$/)
+  expect(JSON.stringify(events[0])).not.toMatch(/E-Mail|Links|[äöüß]/)
+})
+
+test('two machines with one store report an incident once', async () => {
+  const { machine, another, told } = await scene()
+  const machines = [machine(), await another()]
+  for (let look = 0; look < 4; look += 1)
+    await Promise.all(machines.map(({ rounds }) => rounds(1, { mail: 'failing' })))
+  expect(told()).toEqual(['mail opened'])
+})
+
+test('sends a failed message to its receiver again later, under the same id', async () => {
+  const { machine, told, ids } = await scene({ answers: [503, 500] })
+  const { rounds, time } = machine()
+  await rounds(5, { mail: 'failing' })
+  expect(told()).toEqual(['mail opened'])
+  expect([ids.length, new Set(ids).size]).toEqual([3, 1])
+  time.now += 4 * HOUR_MS
+  await rounds(1, { mail: 'failing' })
+  expect(told()).toEqual(['mail opened', 'mail reminder'])
+})
+
+test('a fault of the store itself raises an alert too', async () => {
+  const { machine, store, events } = await scene()
+  const { rounds } = machine()
+  await rounds(1, { store: 'ok' })
+  await store.close()
+  await rounds(2, { store: 'failing' })
+  expect(events.map(({ data }) => data.title)).toEqual(['platformctl: Store (web) is failing'])
+})
+
+test('alerts go out by mail, through the platform’s own mailer', async () => {
+  const inbox = await openInbox({ pagePort: 0 })
+  onTestFinished(() => inbox.close())
+  const { rounds } = (await scene()).machine({
+    env: {
+      ALERT_EMAIL_TO: 'ops@example.com',
+      MAILER_API_KEY: 'a-key-of-the-mail-provider',
+      MAILER_SMTP_URL: inbox.smtpUrl,
+      MAILER_FROM: 'Kiln <kiln@example.com>',
+    },
+  })
+  await rounds(2, { payments: 'failing' })
+  expect(inbox.mails).toEqual([
+    expect.objectContaining({ to: 'ops@example.com', subject: 'platformctl: Payments (web) is failing' }),
+  ])
+  expect(inbox.mails[0]?.text).toContain(
+    'What it means: nobody can pay.\nStart with: platformctl billing smoke',
+  )
+  await rounds(2, { agent: 'failing' })
+  expect(inbox.mails.at(-1)?.text).toContain('What it means: nothing that asks Agent works.')
+})
+
 test.each(['writes', 'all'] as const)(
   'alerts go on while %s of the store fail: none twice, and all is in the store afterwards',
   async (broken) => {
-    const { url, events, ids } = await receiver()
-    const { store, state } = breakable(await (await openFile()).open())
-    const { round, time } = alertsOf(store, { ALERT_WEBHOOK_URL: url })
-    const bad = report('web', { mail: 'failing' })
-    const worse = report('web', { mail: 'failing', payments: 'failing' })
-    await round(bad)
-    await round(bad)
+    const { machine, store, state, ids, told } = await scene()
+    const { rounds, time } = machine()
+    await rounds(2, { mail: 'failing' })
     state.broken = broken
-    for (const one of [worse, worse, worse]) await round(one)
-    const told = () => events.map(({ type, data }) => `${data.cause} ${type.split('.')[1]}`)
+    const worse = { mail: 'failing', payments: 'failing' } as const
+    await rounds(3, worse)
     expect(told()).toEqual(['mail opened', 'payments opened'])
     // The same on every machine, for ten minutes: a receiver tells repeats by it.
     expect(ids[1]).toBe(`alert.payments-${Math.floor(Date.UTC(2026, 10, 21, 9, 4) / 600_000)}.opened`)
     state.broken = 'no'
-    await round(worse)
-    expect(
-      (await store.incidents.list(9)).map(({ cause, id }) => [cause, ids.includes(`alert.${id}.opened`)]),
-    ).toEqual(
-      expect.arrayContaining([
-        ['mail', true],
-        ['payments', true],
-      ]),
-    )
-    const known = (await store.incidents.list(9)).map(({ id }) => id)
-    const before = await store.incidents.messages(known)
-    expect(before.map(({ outcome, at }) => outcome === 'sent' && at > time.now - 600_000)).toEqual([
-      true,
-      true,
-    ])
-    for (let look = 0; look < 4; look += 1) await round(report('web', { mail: 'ok', payments: 'ok' }))
+    await rounds(1, worse)
+    const known = await store.incidents.list(9)
+    expect(known.map(({ cause }) => cause).toSorted()).toEqual(['mail', 'payments'])
+    expect(known.filter(({ id }) => !ids.includes(`alert.${id}.opened`))).toEqual([])
+    const before = await store.incidents.messages(known.map(({ id }) => id))
+    const isSent = before.map(({ outcome, at }) => outcome === 'sent' && at > time.now - 600_000)
+    expect(isSent).toEqual([true, true])
+    await rounds(4, { mail: 'ok', payments: 'ok' })
     expect(told().sort()).toEqual(['mail closed', 'mail opened', 'payments closed', 'payments opened'])
   },
 )
 
 test('a message that failed before the store did is sent from memory', async () => {
-  const { url, events } = await receiver(503)
-  const { store, state } = breakable(await (await openFile()).open())
-  const { round } = alertsOf(store, { ALERT_WEBHOOK_URL: url })
-  for (let look = 0; look < 2; look += 1) await round(report('web', { mail: 'failing' }))
-  expect(events).toEqual([])
+  const { machine, state, told } = await scene({ answers: [503] })
+  const { rounds } = machine()
+  await rounds(2, { mail: 'failing' })
+  expect(told()).toEqual([])
   state.broken = 'writes'
-  await round(report('web', { mail: 'failing' }))
-  expect(events.map(({ type }) => type)).toEqual(['incident.opened'])
+  await rounds(1, { mail: 'failing' })
+  expect(told()).toEqual(['mail opened'])
 })
 
 test('a silence holds while the store fails, and what still fails after it is told', async () => {
-  const { url, events } = await receiver()
-  const { store, state } = breakable(await (await openFile()).open())
-  const { round, time } = alertsOf(store, { ALERT_WEBHOOK_URL: url })
+  const { machine, store, state, told } = await scene()
+  const { rounds, time } = machine()
   await store.incidents.silence({ from: time.now, until: time.now + 5 * 60_000, reason: 'deploy', by: 'ci' })
   state.broken = 'writes'
-  for (let look = 0; look < 4; look += 1) await round(report('web', { mail: 'failing' }))
-  expect(events).toEqual([])
-  await round(report('web', { mail: 'failing' }))
-  expect(events).toHaveLength(1)
+  await rounds(4, { mail: 'failing' })
+  expect(told()).toEqual([])
+  await rounds(1, { mail: 'failing' })
+  expect(told()).toHaveLength(1)
 })
 
 test('a silence that began seconds before the whole store was stopped holds', async () => {
-  const { url, events } = await receiver()
-  const { store, state } = breakable(await (await openFile()).open())
-  let now = Date.UTC(2026, 10, 21, 9)
+  const { machine, store, state, told } = await scene()
   const silenced = Promise.withResolvers<void>()
   let asked = 0
   const sleep: Timer['sleep'] = (ms, signal) => {
@@ -306,75 +309,57 @@ test('a silence that began seconds before the whole store was stopped holds', as
     asked += 1
     return asked === 1 ? silenced.promise : systemClock.sleep(ms, signal)
   }
-  const settings = readSettings(learning, { ALERT_WEBHOOK_URL: url })
-  const channels = alertChannels({ now: () => now }, learning, settings)
-  const host = hostAt(() => now, {}, { ...systemClock, sleep })
-  const alerts = startAlerts(host, { store, platform: learning, settings, channels })
-  onTestFinished(() => alerts.stop())
-  await alerts.follow([report('web', { mail: 'ok' })])
-  await alerts.told()
-  const until = now + 10 * 60_000
-  await store.incidents.silence({ from: now, until, reason: 'a new PostgreSQL', by: 'ada' })
+  const { rounds, time } = machine({ timer: { ...systemClock, sleep } })
+  await rounds(1, { mail: 'ok' })
+  const until = time.now + 10 * 60_000
+  await store.incidents.silence({ from: time.now, until, reason: 'a new PostgreSQL', by: 'ada' })
   silenced.resolve()
   await expect.poll(() => asked).toBe(2)
   state.broken = 'all'
-  for (let look = 0; look < 3; look += 1) {
-    now += 60_000
-    await alerts.follow([report('web', { mail: 'failing' })])
-    await alerts.told()
-  }
-  expect(events).toEqual([])
+  await rounds(3, { mail: 'failing' })
+  expect(told()).toEqual([])
 })
 
 test.each([-72, 72])(
   'a cause that another machine sees failing stays open when the clock is set by %i hours',
   async (hours) => {
-    const { url, events } = await receiver()
-    const { open } = await openFile()
-    const [here, there] = [
-      alertsOf(await open(), { ALERT_WEBHOOK_URL: url }),
-      alertsOf(await open(), { ALERT_WEBHOOK_URL: url }),
-    ]
+    const { machine, another, told } = await scene()
+    const [here, there] = [machine(), await another()]
     const look = async () => {
-      await here.round(report('web', { mail: 'ok' }))
-      await there.round(report('web', { mail: 'failing' }))
+      for (let n = 0; n < 3; n += 1) {
+        await here.rounds(1, { mail: 'ok' })
+        await there.rounds(1, { mail: 'failing' })
+      }
     }
-    for (let n = 0; n < 3; n += 1) await look()
+    await look()
     for (const { time } of [here, there]) time.now += hours * HOUR_MS
-    for (let n = 0; n < 3; n += 1) await look()
-    expect(events.map(({ type }) => type)).not.toContain('incident.closed')
+    await look()
+    expect(told()).not.toContain('mail closed')
   },
 )
 
 test('a machine that runs does not end what another tells that is refused a start again and again', async () => {
-  const { url, events } = await receiver()
-  const { open } = await openFile()
-  const runs = alertsOf(await open(), { ALERT_WEBHOOK_URL: url })
-  const refused = alertsOf(await open(), { ALERT_WEBHOOK_URL: url })
+  const { machine, another, told } = await scene()
+  const [runs, refused] = [machine(), await another()]
   for (let start = 0; start < 6; start += 1) {
     refused.time.now = runs.time.now - 60_000
-    for (let n = 0; n < 2; n += 1) await refused.round(report('web', { start_refused: 'failing' }))
-    for (let n = 0; n < 5; n += 1) await runs.round(report('web', { start_refused: 'ok' }))
+    await refused.rounds(2, { start_refused: 'failing' })
+    await runs.rounds(5, { start_refused: 'ok' })
   }
-  const told = () => events.map(({ type }) => type)
-  expect(told()).toEqual(['incident.opened'])
-  for (let n = 0; n < 10; n += 1) await runs.round(report('web', { start_refused: 'ok' }))
-  expect(told()).toEqual(['incident.opened', 'incident.closed'])
+  expect(told()).toEqual(['start_refused opened'])
+  await runs.rounds(10, { start_refused: 'ok' })
+  expect(told()).toEqual(['start_refused opened', 'start_refused closed'])
 })
 
 test('a cause that another machine saw fail 150 seconds ago or later stays open', async () => {
-  const { url, events } = await receiver()
-  const { open } = await openFile()
-  const [here, there] = [
-    alertsOf(await open(), { ALERT_WEBHOOK_URL: url }),
-    alertsOf(await open(), { ALERT_WEBHOOK_URL: url }),
-  ]
-  for (const { round } of [here, here, there, there]) await round(report('web', { mail: 'failing' }))
+  const { machine, another, told } = await scene()
+  const [here, there] = [machine(), await another()]
+  for (const { rounds } of [here, there]) await rounds(2, { mail: 'failing' })
   const seen = there.time.now
   const well = async (at: number) => {
     here.time.now = at - 60_000
-    await here.round(report('web', { mail: 'ok' }))
-    return events.filter(({ type }) => type === 'incident.closed').length
+    await here.rounds(1, { mail: 'ok' })
+    return told().filter((one) => one === 'mail closed').length
   }
   expect(await well(seen + 60_000)).toBe(0)
   expect(await well(seen + 149_999)).toBe(0)
@@ -386,33 +371,16 @@ test.each(['no', 'all'] as const)(
   async (broken) => {
     const { promise: hanging, resolve: release } = Promise.withResolvers<SendOutcome>()
     const told: string[] = []
-    const time = { now: Date.UTC(2026, 10, 21, 9) }
-    const { store, state } = breakable(await (await openFile()).open())
+    const { machine, state } = await scene()
     state.broken = broken
-    const alerts = startAlerts(
-      hostAt(() => time.now),
-      {
-        store,
-        platform: learning,
-        settings: readSettings(learning, {}),
-        channels: [
-          channelOf('webhook', () => hanging),
-          channelOf('mail', async ({ id, kind, incident }) => {
-            told.push(`${incident.cause} ${kind}`)
-            return { kind: 'sent', id }
-          }),
-        ],
-      },
-    )
-    onTestFinished(async () => {
-      release({ kind: 'sent', id: 'x' })
-      await alerts.stop()
+    const mail = channelOf('mail', async ({ id, kind, incident }) => {
+      told.push(`${incident.cause} ${kind}`)
+      return { kind: 'sent', id }
     })
-    const rounds = async (states: Readonly<Record<string, ProbeState>>) => {
-      for (let n = 0; n < 3; n += 1) {
-        time.now += 60_000
-        await alerts.follow([report('web', states)])
-      }
+    const { round } = machine({ channels: [channelOf('webhook', () => hanging), mail] })
+    onTestFinished(() => release({ kind: 'sent', id: 'x' }))
+    const rounds = async (states: States) => {
+      for (let n = 0; n < 3; n += 1) await round(report('web', states))
     }
     await rounds({ store: 'failing', mail: 'ok' })
     await expect.poll(() => told).toEqual(['store opened'])
@@ -422,24 +390,18 @@ test.each(['no', 'all'] as const)(
 )
 
 test('a stop waits for the message in flight, and no round is taken after it', async () => {
-  const { store } = breakable(await (await openFile()).open())
-  const held = Promise.withResolvers<void>()
-  const asked = Promise.withResolvers<void>()
+  const { machine, store } = await scene()
+  const [held, asked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const channel = channelOf('webhook', async ({ id }) => {
     asked.resolve()
     await held.promise
     return { kind: 'sent', id }
   })
-  const alerts = startAlerts(hostAt(Date.now), {
-    store,
-    platform: learning,
-    settings: readSettings(learning, {}),
-    channels: [channel],
-  })
-  for (let look = 0; look < 2; look += 1) await alerts.follow([report('web', { mail: 'failing' })])
+  const { round, stop } = machine({ channels: [channel] })
+  for (let look = 0; look < 2; look += 1) await round(report('web', { mail: 'failing' }))
   await asked.promise
   let stopped = false
-  const stopping = alerts.stop().then(() => {
+  const stopping = stop().then(() => {
     stopped = true
   })
   await new Promise((resolve) => setImmediate(resolve))
@@ -448,8 +410,8 @@ test('a stop waits for the message in flight, and no round is taken after it', a
   await stopping
   const [{ id } = { id: '' }] = await store.incidents.list(1)
   expect((await store.incidents.messages([id])).map(({ outcome }) => outcome)).toEqual(['sent'])
-  expect(await alerts.follow([report('web', { payments: 'failing' })])).toBe(false)
-  expect(await alerts.follow([report('web', { payments: 'failing' })])).toBe(false)
+  for (let look = 0; look < 2; look += 1)
+    expect(await round(report('web', { payments: 'failing' }))).toBe(false)
   expect(await store.incidents.list(9)).toHaveLength(1)
 })
 
@@ -478,151 +440,143 @@ const kilns = resolvePlatform(
 )
 
 describe.each(KEPT)('on %s', (kind) => {
-  const toldBy = (events: readonly Event[]) =>
-    events.map(({ type, data }) => `${data.cause} ${type.split('.')[1]}`)
-
   test('a store and the services that need it raise one alert; a service that still fails afterwards raises its own', async () => {
-    const { url, events } = await receiver()
-    const store = await openTestStore(await addressOf(kind))
-    const { round } = alertsOf(store, { ALERT_WEBHOOK_URL: url }, kilns)
-    for (let n = 0; n < 3; n += 1)
-      await round(report('web', { store: 'failing', kiln: 'failing', bookings: 'failing' }))
-    expect(toldBy(events)).toEqual(['store opened'])
+    const { machine, told, events } = await scene({ kind, platform: kilns })
+    const { rounds } = machine()
+    await rounds(3, { store: 'failing', kiln: 'failing', bookings: 'failing' })
+    expect(told()).toEqual(['store opened'])
     expect(events[0]?.data).toMatchObject({
       title: 'Platform: Store (web, bookings) is failing',
       affected: ['bookings', 'kiln'],
       text: expect.stringContaining('Also failing for this cause: bookings, kiln.'),
     })
-    for (let n = 0; n < 3; n += 1)
-      await round(report('web', { store: 'ok', kiln: 'failing', bookings: 'ok' }))
-    expect(toldBy(events).slice(1)).toEqual(['kiln opened', 'store closed'])
-    for (let n = 0; n < 3; n += 1) await round(report('web', { store: 'ok', kiln: 'ok', bookings: 'ok' }))
-    expect(toldBy(events).slice(3)).toEqual(['kiln closed'])
+    await rounds(3, { store: 'ok', kiln: 'failing', bookings: 'ok' })
+    expect(told().slice(1)).toEqual(['kiln opened', 'store closed'])
+    await rounds(3, { store: 'ok', kiln: 'ok', bookings: 'ok' })
+    expect(told().slice(3)).toEqual(['kiln closed'])
   })
 
   test('a cause that fails after what depends on it ends no incident: each end is sent once, when it is true', async () => {
-    const { url, events } = await receiver()
-    const address = await addressOf(kind)
-    const machines = [
-      alertsOf(await openTestStore(address), { ALERT_WEBHOOK_URL: url }, kilns),
-      alertsOf(await openTestStore(address), { ALERT_WEBHOOK_URL: url }, kilns),
-    ]
-    const rounds = async (many: number, states: Readonly<Record<string, ProbeState>>) => {
-      for (let n = 0; n < many; n += 1) for (const { round } of machines) await round(report('web', states))
+    const { machine, another, told } = await scene({ kind, platform: kilns })
+    const [first, second] = [machine(), await another()]
+    const both = async (many: number, states: States, other = states) => {
+      for (let n = 0; n < many; n += 1) {
+        await first.rounds(1, states)
+        await second.rounds(1, other)
+      }
     }
-    await rounds(2, { store: 'ok', kiln: 'failing' })
-    await rounds(6, { store: 'failing', kiln: 'failing' })
+    await both(2, { store: 'ok', kiln: 'failing' })
+    await both(6, { store: 'failing', kiln: 'failing' })
     // One machine goes on to see both fail.
-    for (let n = 0; n < 4; n += 1) {
-      await machines[0]?.round(report('web', { store: 'failing', kiln: 'failing' }))
-      await machines[1]?.round(report('web', { store: 'ok', kiln: 'ok' }))
-    }
-    expect(toldBy(events)).toEqual(['kiln opened', 'store opened'])
-    await rounds(4, { store: 'ok', kiln: 'failing' })
-    expect(toldBy(events).slice(2)).toEqual(['store closed'])
-    await rounds(6, { store: 'ok', kiln: 'ok' })
-    expect(toldBy(events).slice(3)).toEqual(['kiln closed'])
+    await both(4, { store: 'failing', kiln: 'failing' }, { store: 'ok', kiln: 'ok' })
+    expect(told()).toEqual(['kiln opened', 'store opened'])
+    await both(4, { store: 'ok', kiln: 'failing' })
+    expect(told().slice(2)).toEqual(['store closed'])
+    await both(6, { store: 'ok', kiln: 'ok' })
+    expect(told().slice(3)).toEqual(['kiln closed'])
   })
 
   test('two processes that serve one service each list what fails in either under one alert', async () => {
-    const { url, events } = await receiver()
-    const address = await addressOf(kind)
-    const store = await openTestStore(address)
-    const web = alertsOf(store, { ALERT_WEBHOOK_URL: url }, kilns)
-    const workshop = alertsOf(await openTestStore(address), { ALERT_WEBHOOK_URL: url }, kilns)
-    const rounds = async (many: number, ofStore: ProbeState, oven: ProbeState, asked = oven) => {
+    const { machine, another, told, events, store } = await scene({ kind, platform: kilns })
+    const [web, workshop] = [machine(), await another()]
+    const both = async (many: number, ofStore: ProbeState, oven: ProbeState) => {
       for (let n = 0; n < many; n += 1) {
-        await web.round(report('web', { store: ofStore, kiln: ofStore, workshop: asked }))
-        await workshop.round(report('workshop', { oven }))
+        await web.rounds(1, { store: ofStore, kiln: ofStore, workshop: oven })
+        await workshop.rounds(1, report('workshop', { oven }))
       }
     }
     const affected = async () => (await store.incidents.list(0)).map((one) => [one.cause, one.affected])
-    await web.round(report('web', { store: 'failing', kiln: 'failing', workshop: 'ok' }))
-    await rounds(3, 'failing', 'failing')
-    expect(toldBy(events)).toEqual(['store opened'])
+    await web.rounds(1, { store: 'failing', kiln: 'failing', workshop: 'ok' })
+    await both(3, 'failing', 'failing')
+    expect(told()).toEqual(['store opened'])
     expect(await affected()).toEqual([['store', ['kiln', 'oven', 'workshop']]])
-    await rounds(1, 'failing', 'ok')
+    await both(1, 'failing', 'ok')
     expect(await affected()).toEqual([['store', ['kiln']]])
-    await rounds(4, 'ok', 'ok')
-    expect(toldBy(events)).toEqual(['store opened', 'store closed'])
+    await both(4, 'ok', 'ok')
+    expect(told()).toEqual(['store opened', 'store closed'])
     // The process of what depends on it looks first.
-    for (let n = 0; n < 2; n += 1) await workshop.round(report('workshop', { oven: 'failing' }))
-    for (let n = 0; n < 2; n += 1)
-      await web.round(report('web', { store: 'failing', kiln: 'failing', workshop: 'failing' }))
-    await rounds(2, 'failing', 'failing')
-    await rounds(4, 'ok', 'ok')
-    expect(toldBy(events).slice(2)).toEqual(['store opened', 'store closed'])
+    await workshop.rounds(2, report('workshop', { oven: 'failing' }))
+    await web.rounds(2, { store: 'failing', kiln: 'failing', workshop: 'failing' })
+    await both(2, 'failing', 'failing')
+    await both(4, 'ok', 'ok')
+    expect(told().slice(2)).toEqual(['store opened', 'store closed'])
     events.splice(2)
     // Only the other process knows why the workshop fails. Once its cause works again, the workshop raises an alert of its own.
-    await rounds(1, 'ok', 'ok', 'ok')
-    for (let n = 0; n < 3; n += 1) await workshop.round(report('workshop', { oven: 'failing' }))
+    await both(1, 'ok', 'ok')
+    await workshop.rounds(3, report('workshop', { oven: 'failing' }))
     web.time.now = workshop.time.now
     const seen = web.time.now
-    for (let n = 0; n < 2; n += 1)
-      await web.round(report('web', { store: 'ok', kiln: 'ok', workshop: 'failing' }))
-    expect(toldBy(events).slice(2)).toEqual(['oven opened'])
+    await web.rounds(2, { store: 'ok', kiln: 'ok', workshop: 'failing' })
+    expect(told().slice(2)).toEqual(['oven opened'])
     expect(await affected()).toEqual([['oven', ['web']]])
     expect((await store.incidents.list(0))[0]?.seenAt).toBe(seen)
-    for (let n = 0; n < 2; n += 1)
-      await web.round(report('web', { store: 'ok', kiln: 'ok', workshop: 'failing' }))
-    expect(toldBy(events).slice(3)).toEqual(['workshop opened'])
+    await web.rounds(2, { store: 'ok', kiln: 'ok', workshop: 'failing' })
+    expect(told().slice(3)).toEqual(['workshop opened'])
   })
 
   test.each([3, 72])(
     'a false incident of a clock that was %i hours ahead ends within three minutes, and the next is told',
     async (hours) => {
-      const { url, events } = await receiver()
-      const { round, time } = alertsOf(await openTestStore(await addressOf(kind)), { ALERT_WEBHOOK_URL: url })
+      const { machine, events } = await scene({ kind })
+      const { rounds, time } = machine()
       const told = () => events.map(({ type }) => type.split('.')[1])
       time.now += hours * HOUR_MS
-      for (let n = 0; n < 2; n += 1) await round(report('web', { lessons_late: 'failing' }))
+      await rounds(2, { lessons_late: 'failing' })
       time.now -= hours * HOUR_MS
-      for (let n = 0; n < 3; n += 1) await round(report('web', { lessons_late: 'ok' }))
+      await rounds(3, { lessons_late: 'ok' })
       expect(told()).toEqual(['opened', 'closed'])
-      for (let n = 0; n < 2; n += 1) await round(report('web', { lessons_late: 'failing' }))
+      await rounds(2, { lessons_late: 'failing' })
       expect(told()).toEqual(['opened', 'closed', 'opened'])
       // One that goes on while the clock is set back reminds and ends as any other.
       time.now -= hours * HOUR_MS
-      await round(report('web', { lessons_late: 'failing' }))
+      await rounds(1, { lessons_late: 'failing' })
       time.now += 4 * HOUR_MS
-      await round(report('web', { lessons_late: 'failing' }))
-      for (let n = 0; n < 4; n += 1) await round(report('web', { lessons_late: 'ok' }))
+      await rounds(1, { lessons_late: 'failing' })
+      await rounds(4, { lessons_late: 'ok' })
       expect(told().slice(3)).toEqual(['reminder', 'closed'])
     },
   )
 })
 
 test('an incident that was told while the store failed ends too when another machine opened one for its cause', async () => {
-  const { url, events } = await receiver()
-  const { store, state } = breakable(await (await openFile()).open())
-  const { round, time } = alertsOf(store, { ALERT_WEBHOOK_URL: url })
+  const { machine, state, incidents } = await scene()
+  const { rounds, time } = machine()
   state.broken = 'all'
-  for (let n = 0; n < 2; n += 1) await round(report('web', { mail: 'failing' }))
+  await rounds(2, { mail: 'failing' })
   state.broken = 'no'
-  const other = alertsOf(store, { ALERT_WEBHOOK_URL: url })
-  other.time.now = time.now
-  for (let n = 0; n < 2; n += 1) await other.round(report('web', { mail: 'failing' }))
-  for (let n = 0; n < 6; n += 1) await round(report('web', { mail: 'ok' }))
-  const ids = (type: string) => events.filter((one) => one.type === type).map(({ data }) => data.incident)
-  expect(ids('incident.opened')).toHaveLength(2)
-  expect(ids('incident.closed').toSorted()).toEqual(ids('incident.opened').toSorted())
+  await machine({ now: time.now }).rounds(2, { mail: 'failing' })
+  await rounds(6, { mail: 'ok' })
+  expect(incidents('opened')).toHaveLength(2)
+  expect(incidents('closed')).toEqual(incidents('opened'))
 })
 
 test('an alert that was given up while the store failed is sent once the store is back, and its end after it', async () => {
-  const { url, events, ids } = await receiver(410)
-  const { store, state } = breakable(await (await openFile()).open())
-  const { round } = alertsOf(store, { ALERT_WEBHOOK_URL: url })
+  const { machine, state, told, ids } = await scene({ answers: [410] })
+  const { rounds } = machine()
   state.broken = 'all'
-  for (let n = 0; n < 3; n += 1) await round(report('web', { mail: 'failing' }))
-  expect([ids.length, events]).toEqual([1, []])
+  await rounds(3, { mail: 'failing' })
+  expect([ids.length, told()]).toEqual([1, []])
   state.broken = 'no'
-  for (let n = 0; n < 3; n += 1) await round(report('web', { mail: 'failing' }))
-  for (let n = 0; n < 4; n += 1) await round(report('web', { mail: 'ok' }))
-  expect(events.map(({ type, data }) => `${data.cause} ${type}`)).toEqual([
-    'mail incident.opened',
-    'mail incident.closed',
-  ])
+  await rounds(3, { mail: 'failing' })
+  await rounds(4, { mail: 'ok' })
+  expect(told()).toEqual(['mail opened', 'mail closed'])
 })
+
+/** Processes one after the other in a scene, each of which goes on from what the one before kept in its files. */
+function restarts({ machine }: Awaited<ReturnType<typeof scene>>, files: readonly string[]) {
+  let now: number | undefined
+  return {
+    pass: (ms: number) => {
+      now = (now ?? 0) + ms
+    },
+    async run(rounds: number, states: States) {
+      const process = machine({ files, ...(now && { now }) })
+      await process.rounds(rounds, states)
+      now = process.time.now
+      await process.stop()
+    },
+  }
+}
 
 test.each([
   ['in its folder', ['alerts.json', 'beside/alerts.json']],
@@ -630,87 +584,68 @@ test.each([
 ])(
   'what was told while the store failed ends once, however often the process restarts meanwhile: kept %s',
   async (_, names) => {
-    const { url, events } = await receiver()
-    const { store, state } = breakable(await (await openFile()).open())
+    const it = await scene()
+    const { state, store, told, incidents } = it
     const folder = await emptyFolder()
-    const files = names.map((name) => path.join(folder, name))
     const file = path.join(folder, 'alerts.json')
-    let now = 0
-    const start = () => {
-      const process = alertsOf(store, { ALERT_WEBHOOK_URL: url }, learning, ...files)
-      process.time.now = Math.max(now, process.time.now)
-      return async (rounds: number, states: Readonly<Record<string, ProbeState>>) => {
-        for (let n = 0; n < rounds; n += 1) await process.round(report('web', states))
-        now = process.time.now
-        await process.stop()
-      }
-    }
-    const told = () => events.map(({ type, data }) => `${data.cause} ${type.split('.')[1]}`)
-    await start()(2, { mail: 'failing', store: 'ok' })
+    const { run, pass } = restarts(
+      it,
+      names.map((name) => path.join(folder, name)),
+    )
+    await run(2, { mail: 'failing', store: 'ok' })
     for (const broken of ['writes', 'all'] as const) {
       state.broken = broken
-      await start()(2, { mail: 'failing', store: 'failing' })
-      now += 20 * 60_000
+      await run(2, { mail: 'failing', store: 'failing' })
+      pass(20 * 60_000)
     }
     expect(told()).toEqual(['mail opened', 'store opened'])
     // Mail recovers before the store does.
-    await start()(3, { mail: 'ok', store: 'failing' })
+    await run(3, { mail: 'ok', store: 'failing' })
     expect(told().slice(2)).toEqual(['mail closed'])
     state.broken = 'no'
     expect(statSync(file).mode & 0o777).toBe(0o600)
-    await start()(1, { mail: 'ok', store: 'ok' })
+    await run(1, { mail: 'ok', store: 'ok' })
     expect(existsSync(file)).toBe(false)
     // It fails anew at once: the incident that has ended does not hide that.
-    await start()(2, { mail: 'failing', store: 'ok' })
+    await run(2, { mail: 'failing', store: 'ok' })
     expect(told().slice(3).toSorted()).toEqual(['mail opened', 'store closed'])
-    await start()(4, { mail: 'ok', store: 'ok' })
+    await run(4, { mail: 'ok', store: 'ok' })
     expect(told().slice(5)).toEqual(['mail closed'])
-    const ids = (type: string) =>
-      events.flatMap((one) => (one.type === type ? [one.data.incident] : [])).toSorted()
-    expect(ids('incident.closed')).toEqual(ids('incident.opened'))
+    expect(incidents('closed')).toEqual(incidents('opened'))
     expect((await store.incidents.list(9)).every(({ closedAt }) => closedAt !== undefined)).toBe(true)
   },
 )
 
 test('what was kept of alerts stays while nothing can be written in its place, so that what was told still ends', async () => {
-  const { url, events } = await receiver()
-  const { store, state } = breakable(await (await openFile()).open())
+  const it = await scene()
   const file = path.join(await emptyFolder(), 'alerts.json')
-  let now = 0
-  const rounds = async (count: number, is: ProbeState) => {
-    const { round, time, stop } = alertsOf(store, { ALERT_WEBHOOK_URL: url }, learning, file)
-    time.now = Math.max(now, time.now)
-    for (let n = 0; n < count; n += 1) await round(report('web', { store: is }))
-    now = time.now
-    await stop()
-  }
-  state.broken = 'all'
-  await rounds(2, 'failing')
+  const { run } = restarts(it, [file])
+  it.state.broken = 'all'
+  await run(2, { store: 'failing' })
   // A folder where the new file would be made first.
   await mkdir(`${file}.${process.pid}`)
-  await rounds(1, 'failing')
+  await run(1, { store: 'failing' })
   expect(existsSync(file)).toBe(true)
-  state.broken = 'no'
-  await rounds(4, 'ok')
-  expect(events.map(({ type }) => type)).toEqual(['incident.opened', 'incident.closed'])
+  it.state.broken = 'no'
+  await run(4, { store: 'ok' })
+  expect(it.told()).toEqual(['store opened', 'store closed'])
 })
 
 test.each([
-  ...['', '{', '{"incidents":3}', 'null', '{"incidents":[{}],"messages":[]}'],
+  ...['', '{', 'null', '{"incidents":[{}],"messages":[]}'],
   ...['{"incidents":[],"messages":[null]}', '{"incidents":[],"messages":[],"silence":{}}'],
 ])(
   'a file of kept alerts that says %j is none, and one that cannot be written stops nothing',
   async (text) => {
-    const { url, events } = await receiver()
-    const { store, state } = breakable(await (await openFile()).open())
+    const { machine, state, told } = await scene()
     state.broken = 'all'
     const file = path.join(await emptyFolder(), 'alerts.json')
     if (text === '') await mkdir(file)
     else await writeFile(file, text)
-    const { round } = alertsOf(store, { ALERT_WEBHOOK_URL: url }, learning, file)
-    for (let n = 0; n < 3; n += 1) await round(report('web', { store: 'failing' }))
+    const { rounds } = machine({ files: [file] })
+    await rounds(3, { store: 'failing' })
     state.broken = 'no'
-    for (let n = 0; n < 4; n += 1) await round(report('web', { store: 'ok' }))
-    expect(events.map(({ type }) => type)).toEqual(['incident.opened', 'incident.closed'])
+    await rounds(4, { store: 'ok' })
+    expect(told()).toEqual(['store opened', 'store closed'])
   },
 )

@@ -4,9 +4,11 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/durations.ts'
 import { suppressionChange } from '../../src/core/mail/feedback/store.ts'
 import type { Message, Outcome } from '../../src/core/mail/mailer.ts'
 import type { MailParts, SendEmailInput } from '../../src/core/mail/send-email.ts'
-import { openPlatform } from '../../src/daemon/platform.ts'
+import type { CompiledMail } from '../../src/core/mail/template.ts'
+import { handlersOf, type OpenedPlatform, openPlatform } from '../../src/daemon/platform.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { bodyOf, clock, JWT_SECRET, NOW, token } from '../support/accounts.ts'
+import { asking } from '../support/opened.ts'
 import { addressOf, KEPT, openTestStore } from '../support/stores.ts'
 import { testTransport } from '../support/test-transport.ts'
 
@@ -63,16 +65,11 @@ async function world(kind: 'memory' | 'sqlite' | 'postgres') {
       return platform.close()
     })
     const deliver = async () => (await platform.course()).deliverMessages()
+    const { post } = asking(handlersOf(platform) as Parameters<typeof asking>[0])
     const signIn = async (loginRequestId = 'fresh') => {
-      const request = new Request('http://web.example/api/email', {
-        method: 'POST',
-        headers: {
-          'Content-Type': 'application/json',
-          Authorization: `Bearer ${await token({ role: 'service_role', sub: undefined, email: undefined })}`,
-        },
-        body: JSON.stringify({ template: 'magic-link', inputs: { loginRequestId } }),
-      })
-      return bodyOf((await platform.services.get('web')?.handler.fetch(request)) ?? new Response())
+      const bearer = await token({ role: 'service_role', sub: undefined, email: undefined })
+      const asked = { template: 'magic-link', inputs: { loginRequestId } }
+      return bodyOf(await post('/api/email', asked, { Authorization: `Bearer ${bearer}` }))
     }
     return { ...platform, deliver, signIn }
   }
@@ -82,9 +79,18 @@ async function world(kind: 'memory' | 'sqlite' | 'postgres') {
     messages,
     broken,
     hang: () => hanging,
+    sent: (count: number) => expect.poll(() => messages.length).toBe(count),
+    suppress: async ({ mailService }: OpenedPlatform, cause: 'manual' | 'complaint') => {
+      const { store: list, erasureHashes } = await mailService.suppressionList()
+      const why = { cause, at: NOW, source: 'operator', reason: 'asked' } as const
+      await list.apply([suppressionChange('eve@example.com', why, erasureHashes)], NOW)
+    },
     open,
     answer: (next: typeof answer) => {
       answer = next
+    },
+    takes: (id: string) => {
+      answer = () => ({ kind: 'sent', id })
     },
     pass: (ms: number) => {
       now += ms
@@ -93,6 +99,15 @@ async function world(kind: 'memory' | 'sqlite' | 'postgres') {
   }
 }
 const SENT = { sent: true, id: 'provider-1' }
+/** As the mail, but sent at once. */
+const { durable: _, ...AT_ONCE } = MAIL
+/** The mails of the preset, but one of them has other parts. */
+async function mailsWith(parts: Partial<CompiledMail>, name = 'exam-passed') {
+  const mails = await learning.mails.compiled()
+  const mail = mails['exam-passed']
+  if (mail === undefined) throw new TypeError('the preset has this mail')
+  return async () => ({ ...mails, [name]: { ...mail, ...parts } })
+}
 const DOWN: Outcome = { kind: 'transient', scope: 'message', reason: 'busy' }
 
 describe.each(KEPT)('durable mail on %s', (kind) => {
@@ -106,8 +121,8 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
       id: expect.stringContaining('@'),
     })
     expect(await killed.signIn()).toMatchObject({ sent: true, queued: true })
-    await expect.poll(() => it.messages.length).toBe(2)
-    it.answer(() => ({ kind: 'sent', id: 'provider-2' }))
+    await it.sent(2)
+    it.takes('provider-2')
     it.pass(2 * MINUTE_MS)
     const next = it.open()
     expect(await next.deliver()).toBe(2)
@@ -128,12 +143,12 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
     expect(await program.courses.subscribe({ email: 'eve@example.com' })).toMatchObject({ sent: true })
     expect(await program.sendEmail(MAIL)).toMatchObject({ queued: true })
     expect(await program.signIn()).toMatchObject({ queued: true })
-    await expect.poll(() => it.messages.length).toBe(3)
+    await it.sent(3)
     await program.deliver()
-    it.answer(() => ({ kind: 'sent', id: 'provider-2' }))
+    it.takes('provider-2')
     it.pass(10 * MINUTE_MS)
     vi.advanceTimersByTime(MINUTE_MS)
-    await expect.poll(() => it.messages.length).toBe(6)
+    await it.sent(6)
     expect(vi.getTimerCount()).toBe(1)
     await program.close()
     expect(vi.getTimerCount()).toBe(0)
@@ -158,7 +173,7 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
     await first.deliver()
     expect(queued).toEqual({ sent: true, queued: true, id: it.messages[0]?.messageId })
     it.pass(HOUR_MS)
-    it.answer(() => ({ kind: 'sent', id: 'late' }))
+    it.takes('late')
     const next = it.open()
     expect(await next.deliver()).toBe(1)
     expect(it.messages[1]).toEqual(it.messages[0])
@@ -184,11 +199,8 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
     })
     expect(await mail.send('exam-passed', { ...large, durable: false })).toMatchObject({ sent: true })
     expect(it.messages[0]?.attachments?.[0]?.content).toHaveLength(1_000_000)
-    const { 'exam-passed': english, ...others } = await learning.mails.compiled()
-    if (english === undefined) throw new Error('the preset has this mail')
     // Of two bytes each.
-    const text = english.text.map((part, n) => (n === 0 ? `${part}${'ü'.repeat(600_000)}` : part))
-    const long = it.open({}, async () => ({ ...others, 'exam-passed': { ...english, text } }))
+    const long = it.open({}, await mailsWith({ text: ['ü'.repeat(600_000)] }))
     expect(await long.mail.send('exam-passed', { ...MAIL, key: 'exam.2' })).toMatchObject({
       sent: false,
       reason: expect.stringContaining('1 MB'),
@@ -197,14 +209,7 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
 
   test('a mail is queued in its own language', async () => {
     const it = await world(kind)
-    const { 'exam-passed': english, ...others } = await learning.mails.compiled()
-    if (english === undefined) throw new Error('the preset has this mail')
-    const compiled = {
-      ...others,
-      'exam-passed': english,
-      'de/exam-passed': { ...english, subject: ['Bestanden'] },
-    }
-    const { mail, deliver } = it.open({}, async () => compiled)
+    const { mail, deliver } = it.open({}, await mailsWith({ subject: ['Bestanden'] }, 'de/exam-passed'))
     for (const language of ['de-AT', 'fr'])
       await mail.send('exam-passed', { ...MAIL, language, key: language })
     await deliver()
@@ -220,12 +225,8 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
     await first.deliver()
     expect(it.messages).toHaveLength(1)
     it.pass(DAY_MS)
-    it.answer(() => ({ kind: 'sent', id: 'late' }))
-    const compiled = await learning.mails.compiled()
-    const edited = Object.fromEntries(
-      Object.entries(compiled).map(([name, mail]) => [name, { ...mail, subject: ['Edited'] }]),
-    )
-    const later = it.open({}, async () => edited)
+    it.takes('late')
+    const later = it.open({}, await mailsWith({ subject: ['Edited'] }))
     expect(await later.deliver()).toBe(1)
     expect(it.messages[1]).toEqual(it.messages[0])
     // An edited template is no other content.
@@ -285,18 +286,17 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
     const it = await world(kind)
     const { sendEmail } = it.open()
     await sendEmail(MAIL)
-    const { durable: _, ...atOnce } = MAIL
     for (const other of [
       { ...MAIL, to: 'eve@example.com' },
       { ...MAIL, slots: { ...MAIL.slots, score: '12 %' } },
       { ...MAIL, language: 'de' },
       { ...MAIL, template: 'welcome', slots: { startUrl: 'https://www.example.com/' } },
-      { ...atOnce, to: 'eve@example.com' },
+      { ...AT_ONCE, to: 'eve@example.com' },
     ])
       expect(await sendEmail(other)).toMatchObject({ sent: false, code: 'conflict' })
-    expect(await sendEmail({ ...atOnce, key: 'exam.2' })).toEqual({ sent: true, id: 'provider-1' })
+    expect(await sendEmail({ ...AT_ONCE, key: 'exam.2' })).toEqual({ sent: true, id: 'provider-1' })
     expect(
-      await sendEmail({ ...atOnce, key: 'exam.2', slots: { ...MAIL.slots, exam: 'Wires' } }),
+      await sendEmail({ ...AT_ONCE, key: 'exam.2', slots: { ...MAIL.slots, exam: 'Wires' } }),
     ).toMatchObject({
       code: 'conflict',
     })
@@ -304,53 +304,46 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
 
   test('a mail that was sent at once and may have been delivered is repeated as it was, also if its template was edited', async () => {
     const it = await world(kind)
-    const { durable: _, ...atOnce } = MAIL
     it.answer(() => ({ kind: 'unknown', reason: 'the line broke' }))
-    expect(await it.open().sendEmail(atOnce)).toMatchObject({ sent: false })
+    expect(await it.open().sendEmail(AT_ONCE)).toMatchObject({ sent: false })
     it.pass(MINUTE_MS)
-    it.answer(() => ({ kind: 'sent', id: 'provider-1' }))
-    const compiled = await learning.mails.compiled()
-    const template = compiled[MAIL.template]
-    if (template === undefined) throw new TypeError('the template is one of the preset')
-    const edited = { ...template, subject: ['Edited'] }
-    const open = () => it.open({}, async () => ({ ...compiled, [MAIL.template]: edited }))
-    expect(await open().sendEmail(atOnce)).toMatchObject({ sent: true })
+    it.takes('provider-1')
+    const edited = it.open({}, await mailsWith({ subject: ['Edited'] }))
+    expect(await edited.sendEmail(AT_ONCE)).toMatchObject({ sent: true })
     expect(it.messages[1]).toEqual(it.messages[0])
   })
 
   test('of two processes that send at once under one key one sends; a killed one holds the mail for two minutes', async () => {
     const it = await world(kind)
     const [one, other] = [it.open(), it.open()]
-    const { durable: _, ...atOnce } = MAIL
     const answered = Promise.withResolvers<Outcome>()
     it.answer(() => answered.promise)
-    const sending = one.sendEmail(atOnce)
+    const sending = one.sendEmail(AT_ONCE)
     await expect.poll(() => it.messages).toHaveLength(1)
-    expect(await other.sendEmail(atOnce)).toMatchObject({
+    expect(await other.sendEmail(AT_ONCE)).toMatchObject({
       sent: false,
       reason: expect.stringContaining('another process is sending this mail'),
     })
     answered.resolve({ kind: 'sent', id: 'provider-1' })
-    expect([await sending, await other.sendEmail(atOnce)]).toEqual([SENT, SENT])
+    expect([await sending, await other.sendEmail(AT_ONCE)]).toEqual([SENT, SENT])
     expect(it.messages).toHaveLength(1)
     it.answer(it.hang)
-    void one.sendEmail({ ...atOnce, key: 'exam.2' })
+    void one.sendEmail({ ...AT_ONCE, key: 'exam.2' })
     await expect.poll(() => it.messages).toHaveLength(2)
     it.pass(2 * MINUTE_MS)
-    it.answer(() => ({ kind: 'sent', id: 'provider-1' }))
-    expect(await other.sendEmail({ ...atOnce, key: 'exam.2' })).toEqual(SENT)
+    it.takes('provider-1')
+    expect(await other.sendEmail({ ...AT_ONCE, key: 'exam.2' })).toEqual(SENT)
   })
 
   test('calls at once under one key send one mail, whether they queue it or not', async () => {
     const it = await world(kind)
     const { sendEmail, deliver } = it.open()
-    const { durable: _, ...atOnce } = MAIL
-    const gone = await Promise.all(Array.from({ length: 5 }, () => sendEmail({ ...atOnce, key: 'exam.3' })))
+    const gone = await Promise.all(Array.from({ length: 5 }, () => sendEmail({ ...AT_ONCE, key: 'exam.3' })))
     expect(gone).toEqual(gone.map(() => ({ sent: true, id: 'provider-1' })))
     expect(it.messages).toHaveLength(1)
     it.answer(() => DOWN)
     expect(await sendEmail(MAIL)).toMatchObject({ sent: true, queued: true })
-    expect(await sendEmail(atOnce)).toMatchObject({ sent: true, queued: true })
+    expect(await sendEmail(AT_ONCE)).toMatchObject({ sent: true, queued: true })
     await deliver()
     // A call that finds no store takes none with it that waits for its turn.
     vi.spyOn(it.store.sentMail, 'begin').mockRejectedValueOnce(new Error('gone'))
@@ -358,31 +351,26 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
     expect(late.map(({ sent }) => sent)).toEqual([false, true])
     // A store that fails keeps no mail from leaving at once.
     vi.spyOn(it.store.sentMail, 'begin').mockRejectedValueOnce(new Error('gone'))
-    it.answer(() => ({ kind: 'sent', id: 'provider-2' }))
-    expect(await sendEmail({ ...atOnce, key: 'exam.6' })).toEqual({ sent: true, id: 'provider-2' })
+    it.takes('provider-2')
+    expect(await sendEmail({ ...AT_ONCE, key: 'exam.6' })).toEqual({ sent: true, id: 'provider-2' })
     // What failed at once is tried anew by each call.
     it.answer(() => DOWN)
-    expect(await sendEmail({ ...atOnce, key: 'exam.4' })).toMatchObject({ sent: false })
-    it.answer(() => ({ kind: 'sent', id: 'provider-3' }))
-    expect(await sendEmail({ ...atOnce, key: 'exam.4' })).toEqual({ sent: true, id: 'provider-3' })
+    expect(await sendEmail({ ...AT_ONCE, key: 'exam.4' })).toMatchObject({ sent: false })
+    it.takes('provider-3')
+    expect(await sendEmail({ ...AT_ONCE, key: 'exam.4' })).toEqual({ sent: true, id: 'provider-3' })
   })
 
-  test('what is suppressed, capped, too large, malformed or a sign-in link is not queued', async () => {
+  test('what is suppressed, capped, malformed or a sign-in link is not queued', async () => {
     const it = await world(kind)
-    const { sendEmail, mailService, deliver } = it.open()
+    const platform = it.open()
+    const { sendEmail, deliver } = platform
     const refused = async (mail: Partial<SendEmailInput>) => {
       const answer = await sendEmail({ ...MAIL, ...mail })
       return answer.sent ? 'sent' : answer.reason
     }
     expect(await refused({ slots: { exam: 'Gates' } })).toContain('score')
     expect(await refused({ template: 'magic-link', slots: { signInUrl: LINK } })).toContain('POST /api/email')
-    const mails = await learning.mails.compiled()
-    const large = { ...mails['exam-passed'], text: ['x'.repeat(1_000_000)] } as (typeof mails)[string]
-    const { sendEmail: sendLarge } = it.open({}, async () => ({ ...mails, 'exam-passed': large }))
-    expect(await sendLarge(MAIL)).toMatchObject({ sent: false, reason: expect.stringContaining('1 MB') })
-    const { store: list, erasureHashes } = await mailService.suppressionList()
-    const cause = { cause: 'manual', at: NOW, source: 'operator', reason: 'asked' } as const
-    await list.apply([suppressionChange('eve@example.com', cause, erasureHashes)], NOW)
+    await it.suppress(platform, 'manual')
     expect(await refused({ to: 'eve@example.com' })).toContain('suppressed')
     for (let n = 0; n < 5; n += 1) expect(await refused({ key: `n${n}` })).toBe('sent')
     expect(await refused({ key: 'n6' })).toContain('enough mail')
@@ -392,13 +380,12 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
 
   test('a lesson that a program sends, queued or at once, has the headers of a lesson and goes to no suppressed address', async () => {
     const it = await world(kind)
-    const { sendEmail, mailService, deliver } = it.open()
+    const platform = it.open()
+    const { sendEmail, deliver } = platform
     const link = 'https://www.example.com/end?s=1'
     const slots = { lessonUrl: 'https://www.example.com/lessons/1', unsubscribeUrl: link }
     const lesson = { ...MAIL, template: 'course-day-1', slots }
-    const { store: list, erasureHashes } = await mailService.suppressionList()
-    const cause = { cause: 'complaint', at: NOW, source: 'operator', reason: 'asked' } as const
-    await list.apply([suppressionChange('eve@example.com', cause, erasureHashes)], NOW)
+    await it.suppress(platform, 'complaint')
     for (const durable of [true, false]) {
       const to = 'eve@example.com'
       expect(await sendEmail({ ...lesson, durable, to })).toMatchObject({ sent: false })
@@ -417,9 +404,9 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
     it.answer(() => DOWN)
     for (const id of ['alan', 'joan', 'rose'])
       expect(await platform.signIn(id)).toMatchObject({ queued: true })
-    await expect.poll(() => it.messages.length).toBe(3)
+    await it.sent(3)
     it.broken.add('alan')
-    it.answer(() => ({ kind: 'sent', id: 'provider-1' }))
+    it.takes('provider-1')
     it.pass(10 * MINUTE_MS)
     expect(await platform.deliver()).toBe(2)
     it.broken.clear()
@@ -433,7 +420,7 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
     const platform = it.open()
     await platform.sendEmail(MAIL)
     await platform.signIn()
-    await expect.poll(() => it.messages.length).toBe(2)
+    await it.sent(2)
     expect(await (await platform.course()).erase('ada@example.com')).toMatchObject({ related: 2 })
     it.pass(2 * HOUR_MS)
     expect(await platform.deliver()).toBe(0)
@@ -445,7 +432,7 @@ test('the link of a sign-in mail is nowhere in the store', async () => {
   const it = await world('sqlite')
   it.answer(it.hang)
   await it.open().signIn()
-  await expect.poll(() => it.messages.length).toBe(1)
+  await it.sent(1)
   const file = it.address?.kind === 'sqlite' ? it.address.file : ''
   for (const name of [file, `${file}-wal`]) {
     const bytes = await readFile(name, 'latin1').catch(() => '')
@@ -467,9 +454,10 @@ test('mail without a key is a new mail each time', async () => {
   expect(new Set(it.messages.map((message) => message.key)).size).toBe(2)
 })
 
+const named = (name: string, type = 'a/b', content: string | Buffer = ''): MailParts => ({
+  attachments: [{ name, type, content }],
+})
 test.each<[string, MailParts, RegExp]>([
-  ['a second recipient', { headers: { Bcc: 'eve@example.com' } }, /Bcc cannot be set/],
-  ['a header of a service for blind copies', { headers: { 'X-MC-Bcc': 'eve@example.com' } }, /cannot be set/],
   ['a line of its own', { headers: { 'X-A': 'a\r\nBcc: eve@example.com' } }, /one line/],
   ['a name that is none', { headers: { 'X A:': 'a' } }, /name of a header/],
   [
@@ -479,45 +467,35 @@ test.each<[string, MailParts, RegExp]>([
   ],
   ['a sender that is none', { from: 'bills@' }, /^from: /],
   ['two senders', { from: 'a@example.com, b@example.com' }, /^from: /],
-  ['a path', { attachments: [{ name: '../a.pdf', type: 'a/b', content: '' }] }, /without a path/],
-  [
-    'text that is turned round',
-    { attachments: [{ name: 'a\u202efdp.exe', type: 'a/b', content: '' }] },
-    /file name/,
-  ],
-  ['a type with a line', { attachments: [{ name: 'a', type: 'a/b\r\nX: y', content: '' }] }, /media type/],
-  ['a mail in a mail', { attachments: [{ name: 'a', type: 'message/rfc822', content: '' }] }, /media type/],
-  ['8 MB', { attachments: [{ name: 'a', type: 'a/b', content: Buffer.alloc(8_000_000) }] }, /7 MB/],
-  [
-    'letters that take 8 MB',
-    { attachments: [{ name: 'a', type: 'a/b', content: 'ä'.repeat(4_000_000) }] },
-    /7 MB/,
-  ],
+  ['a path', named('../a.pdf'), /without a path/],
+  ['text that is turned round', named('a\u202efdp.exe'), /file name/],
+  ['a type with a line', named('a', 'a/b\r\nX: y'), /media type/],
+  ['a mail in a mail', named('a', 'message/rfc822'), /media type/],
+  ['8 MB', named('a', 'a/b', Buffer.alloc(8_000_000)), /7 MB/],
+  ['letters that take 8 MB', named('a', 'a/b', 'ä'.repeat(4_000_000)), /7 MB/],
   ['what is no list', { attachments: 'a.pdf' as never }, /attachment/],
   ['what is no object', { headers: null as never }, /message could not be made|header/],
-  ['a number', { attachments: [{ name: 'a', type: 'a/b', content: 5 as never }] }, /text or bytes/],
-  // Each that the engine writes, that names other recipients, or that servers add on the way.
-  ...`From Sender To Cc Bcc Reply-To Subject Date Message-ID Return-Path Errors-To MIME-Version Content-Type Resent-To
-  Received Received-SPF DKIM-Signature DomainKey-Signature ARC-Seal Authentication-Results Auto-Submitted Feedback-ID
-  List-Unsubscribe X-SMTPAPI X-Bcc X-MG-Cc X-PM-KeepID`
-    .split(/\s+/)
-    .map((name): [string, MailParts, RegExp] => [
-      `${name} of its own`,
-      { headers: { [name]: 'a' } },
-      /cannot be set/,
-    ]),
+  ['a number', named('a', 'a/b', 5 as never), /text or bytes/],
+  ['no mail at all', undefined as never, /./],
 ])('%s is a reason, and nothing is sent', async (_, parts, reason) => {
   const it = await world('memory')
-  const result = await it.open().mail.send('exam-passed', { ...MAIL, ...parts })
+  // A program without types may give anything.
+  const mail = parts && { ...MAIL, ...parts }
+  const result = await it.open().mail.send('exam-passed', mail)
   expect(result).toEqual({ sent: false, reason: expect.stringMatching(reason) })
   expect(it.messages).toEqual([])
 })
 
-test.each([undefined, null, {}])(
-  'a mail of %s, as a program without types may give it, is a reason',
-  async (mail) => {
-    const it = await world('memory')
-    const { send } = it.open().mail
-    expect(await send('exam-passed', mail as never)).toEqual({ sent: false, reason: expect.any(String) })
-  },
-)
+test('a header that the engine writes, that names other recipients, or that servers add on the way cannot be set', async () => {
+  const it = await world('memory')
+  const { mail } = it.open()
+  const names = `From Sender To Cc Bcc Reply-To Subject Date Message-ID Return-Path Errors-To MIME-Version Content-Type
+  Resent-To Received Received-SPF DKIM-Signature DomainKey-Signature ARC-Seal Authentication-Results Auto-Submitted
+  Feedback-ID List-Unsubscribe X-SMTPAPI X-Bcc X-MC-Bcc X-MG-Cc X-PM-KeepID`
+  for (const name of names.split(/\s+/))
+    expect(await mail.send('exam-passed', { ...MAIL, headers: { [name]: 'a' } }), name).toEqual({
+      sent: false,
+      reason: expect.stringMatching(/cannot be set/),
+    })
+  expect(it.messages).toEqual([])
+})
