@@ -1,11 +1,13 @@
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import Database from 'better-sqlite3'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { RETENTION_DAYS } from '../../src/core/analytics/ingest.ts'
-import { type Log, systemClock } from '../../src/core/host.ts'
+import { systemClock } from '../../src/core/host.ts'
+import { bodyOf } from '../support/accounts.ts'
 import { emptyFolder } from '../support/folder.ts'
-import { EVENT_KINDS, openLearning } from '../support/learning.ts'
+import { EVENT_KINDS } from '../support/learning.ts'
+import { opened } from '../support/opened.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12)
 const DAY = 86_400_000
@@ -13,9 +15,7 @@ const DAY = 86_400_000
 async function platform(env: Record<string, string> = {}) {
   const folder = await emptyFolder()
   const time = { now: NOW }
-  const logged: string[] = []
-  const note: Log['info'] = (...line) => void logged.push(JSON.stringify(line))
-  const opened = openLearning({
+  const it = opened({
     env: {
       STORE_URL: `sqlite:${path.join(folder, 'store.sqlite')}`,
       ANALYTICS_DATASTORE_TABLE: 'visits',
@@ -23,19 +23,10 @@ async function platform(env: Record<string, string> = {}) {
       ...env,
     },
     clock: { ...systemClock, now: () => time.now },
-    log: { debug: note, info: note, warn: note, error: note },
   })
-  onTestFinished(() => opened.close())
   const post = async (body: unknown, headers: Record<string, string> = {}, from = '127.0.0.1') => {
-    const response = await opened.web.fetch(
-      new Request('http://web.example/api/analytics', {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json', ...headers },
-        body: typeof body === 'string' ? body : JSON.stringify(body),
-      }),
-      { incoming: { socket: { remoteAddress: from } } },
-    )
-    return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+    const response = await it.post('/api/analytics', body, headers, from)
+    return { status: response.status, body: await bodyOf(response) }
   }
   const file = path.join(folder, 'store-analytics.sqlite')
   const rows = (query: string) => {
@@ -46,7 +37,7 @@ async function platform(env: Record<string, string> = {}) {
       database.close()
     }
   }
-  return { opened, post, rows, file, folder, logged, time }
+  return { ...it, post, rows, file, folder, time }
 }
 
 const event = (properties: Record<string, unknown> = {}, at: unknown = NOW, kind = 'lesson.viewed') => ({
@@ -102,32 +93,27 @@ test('acknowledges a repeated batch without storing it twice, from whatever netw
   expect(rows('SELECT count FROM visits_daily')).toEqual([{ count: 4 }])
 })
 
-test.each([
-  ['501 events', { events: Array(501).fill(event()) }, 400],
-  ['no events', {}, 400],
-  ['events that are no list', { events: {} }, 400],
-  ['an unknown field', { events: [], user: 'anna' }, 400],
-  ['a batch id that is none', { batch: 'anna@example.com', events: [] }, 400],
-  ['a batch id of another type', { batch: 5, events: [] }, 400],
-  ['null', null, 400],
-  ['a list', [], 400],
-  ['no JSON', '{"events":[', 400],
-  ['NaN', '{"events":[{"kind":"lesson.viewed","at":NaN}]}', 400],
-  ['depth', `{"events":${'['.repeat(100_000)}`, 400],
-  ['closed depth', `{"events":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, 400],
-  ['more than 256 KB', { events: [event({ text: 'x'.repeat(270_000) })] }, 413],
-])('%s is refused', async (_, body, status) => {
+test('a batch of another form, of over 500 events or 256 KB, or of another media type is refused, and nothing is opened', async () => {
   const { post, folder } = await platform()
-  const answer = await post(body)
-  expect(answer.status).toBe(status)
-  expect(answer.body).toMatchObject({ code: status === 413 ? 'payload_too_large' : 'bad_request', status })
-  expect(await readdir(folder)).not.toContain('store-analytics.sqlite')
-})
-
-test('another media type is a 415', async () => {
-  const { post } = await platform()
+  for (const [body, status] of [
+    [{ events: Array(501).fill(event()) }, 400],
+    [{}, 400],
+    [{ events: {} }, 400],
+    [{ events: [], user: 'anna' }, 400],
+    [{ batch: 'anna@example.com', events: [] }, 400],
+    [{ batch: 5, events: [] }, 400],
+    [[], 400],
+    ['{"events":[{"kind":"lesson.viewed","at":NaN}]}', 400],
+    [`{"events":${'['.repeat(100_000)}`, 400],
+    [{ events: [event({ text: 'x'.repeat(270_000) })] }, 413],
+  ] as const) {
+    const answer = await post(body)
+    expect(answer.status).toBe(status)
+    expect(answer.body).toMatchObject({ code: status === 413 ? 'payload_too_large' : 'bad_request', status })
+  }
   expect((await post('events=1', { 'Content-Type': 'application/x-www-form-urlencoded' })).status).toBe(415)
   expect((await post({ events: [] }, { 'Content-Encoding': 'gzip' })).status).toBe(415)
+  expect(await readdir(folder)).not.toContain('store-analytics.sqlite')
 })
 
 test.each([
@@ -180,14 +166,14 @@ test('Global Privacy Control is an objection: nothing of the request is kept', a
 })
 
 test('batches older than the retention time are deleted, together with their counts', async () => {
-  const { opened, post, rows, time } = await platform()
+  const { platform: it, post, rows, time } = await platform()
   for (let batch = 0; batch < 45; batch += 1) await post({ events: [event()] })
   time.now = NOW + (RETENTION_DAYS - 1) * DAY
   await post({ events: [event({}, time.now)] })
-  await opened.ingest.prune()
+  await it.ingest.prune()
   expect(rows('SELECT count(*) AS batches FROM visits')).toEqual([{ batches: 46 }])
   time.now = NOW + (RETENTION_DAYS + 1) * DAY
-  await opened.ingest.prune()
+  await it.ingest.prune()
   expect(rows('SELECT count(*) AS batches FROM visits')).toEqual([{ batches: 1 }])
   expect(rows('SELECT count FROM visits_daily')).toEqual([{ count: 1 }])
 })
@@ -248,22 +234,22 @@ const SHAPES: readonly ((canary: string) => unknown)[] = [
   (canary) => JSON.parse(`{"kind":"lesson.viewed","at":${NOW},"properties":{"__proto__":{"x":"${canary}"}}}`),
 ]
 
-test('none of 100,000 canaries in 30 shapes reaches the database, its WAL, the log or the response', async () => {
+test('none of 10,000 canaries in 30 shapes reaches the database, its WAL, the log or the response', async () => {
   expect(SHAPES).toHaveLength(30)
-  const { opened, post, file, logged } = await platform()
+  const { platform: it, post, file, lines } = await platform()
   const answers: string[] = []
-  for (let batch = 0; batch < 200; batch += 1) {
+  for (let batch = 0; batch < 20; batch += 1) {
     const events = Array.from({ length: 500 }, (_, index) => SHAPES[index % 30]?.(`canary${batch}x${index}`))
     const answer = await post({ batch: `batch-${batch}`, events })
     expect(answer.status).toBe(202)
     answers.push(JSON.stringify(answer.body))
   }
   const left = [await readFile(file), await readFile(`${file}-wal`)]
-  await opened.close()
+  await it.close()
   left.push(await readFile(file))
   for (const bytes of left) expect(bytes.includes('canary')).toBe(false)
   expect(left[2]?.includes('lesson.viewed')).toBe(true)
-  expect([...logged, ...answers].join('\n')).not.toContain('canary')
+  expect(JSON.stringify([lines, answers])).not.toContain('canary')
 })
 
 test('every kind is taken', async () => {

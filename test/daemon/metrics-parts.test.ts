@@ -4,7 +4,6 @@ import type { HealthReport, ProbeResult } from '../../src/core/health/probe.ts'
 import { systemClock } from '../../src/core/host.ts'
 import type { Hold } from '../../src/core/mail/holds.ts'
 import { type MetricsOptions, openMetrics } from '../../src/daemon/metrics/metrics.ts'
-import { publicPart } from '../../src/daemon/routes/metrics.ts'
 
 const NOW = Date.UTC(2026, 10, 22)
 type Opened = NonNullable<Awaited<ReturnType<MetricsOptions['knownStore']>>>
@@ -291,20 +290,4 @@ test('requests are counted with the methods that there are, and timed in seconds
     value(`http_requests_total{service="web",method="${method}",route="(none)",status="404"}`)
   expect([requests('GET'), requests('other'), requests('BREW')]).toEqual([1, 2, undefined])
   expect(value('http_request_duration_seconds_sum{service="web",route="(none)"}')).toBe(1.5)
-})
-
-test('what everybody may see tells nothing of who subscribed, confirmed or got a mail', async () => {
-  const { metrics } = metricsOf({})
-  const lessons = { service: 'web', method: 'POST', status: 200, durationMs: 1 }
-  for (const route of ['/api/email/subscribe', '/api/email/dispatch', '/lessons/:day'])
-    metrics.answered({ ...lessons, route })
-  await metrics.dispatch(async () => ({ sent: 1, failed: 0, unknown: 0 }) as DispatchResult)({ limit: 1 })
-  const { body } = await metrics.text()
-  expect(body).toContain('platformctl_dispatch_duration_seconds_bucket')
-  const shown = publicPart(body)
-  expect(shown).toContain('route="/lessons/:day"')
-  expect(shown).toContain('\nplatformctl_store_up 1\n')
-  // Neither a value nor the head of what is left out.
-  expect(shown).not.toMatch(/platformctl_(?:dispatch|deliveries|subscriptions|lessons|mail_today|store_size)/)
-  expect(shown).not.toContain('/api/email/')
 })

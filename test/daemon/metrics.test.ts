@@ -1,21 +1,15 @@
 import { readFileSync } from 'node:fs'
-import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
-import { expect, onTestFinished, test } from 'vitest'
-import type { ProbeState } from '../../src/core/health/probe.ts'
-import { createHealth } from '../../src/core/health/runner.ts'
+import { expect, test } from 'vitest'
 import { systemClock } from '../../src/core/host.ts'
 import type { Outcome } from '../../src/core/mail/mailer.ts'
-import { openStore } from '../../src/core/store/open.ts'
 import { ROWS } from '../../src/daemon/metrics/catalog.ts'
-import { openMetrics } from '../../src/daemon/metrics/metrics.ts'
-import { emptyFolder } from '../support/folder.ts'
-import { begin, openLearning } from '../support/learning.ts'
+import { begin } from '../support/learning.ts'
+import { opened } from '../support/opened.ts'
+import { addressOf, openTestStore } from '../support/stores.ts'
 import { testTransport } from '../support/test-transport.ts'
 
-/** From this machine itself, which may see all metrics. */
-const HERE = { incoming: { socket: { remoteAddress: '127.0.0.1' } } }
 const SECRET = 'a-dispatch-secret-of-thirty-two-b'
 
 async function platform({
@@ -23,20 +17,15 @@ async function platform({
   outcome = { kind: 'sent', id: '1' } as Outcome,
   now = { ms: Date.UTC(2026, 10, 21) },
 } = {}) {
-  const store = await openStore({ kind: 'sqlite', file: path.join(await emptyFolder(), 'store.sqlite') })
-  const opened = openLearning({
+  const store = await openTestStore(await addressOf('sqlite'))
+  const it = opened({
     env: { EMAIL_DISPATCH_SECRET: SECRET, ...env },
     store,
-    clock: { ...systemClock, now: () => now.ms },
+    clock: { ...systemClock, now: () => now.ms, monotonic: () => now.ms },
     mailer: testTransport(async () => outcome),
   })
-  onTestFinished(async () => {
-    await opened.close()
-    await store.close()
-  })
-  const ask = (target: string, init: RequestInit = {}) =>
-    opened.web.fetch(new Request(`http://web.example${target}`, init), HERE)
-  return { opened, store, now, ask, read: async () => series(await (await ask('/metrics')).text()) }
+  const read = async () => series(await (await it.ask('/metrics', { from: '127.0.0.1' })).text())
+  return { ...it, store, now, read }
 }
 
 /** `name{label="value"}` → value. */
@@ -83,7 +72,7 @@ test('the number of series stays the same for any requests', async () => {
 
 test('the queue tells what is due and since when, and dispatch what became of it', async () => {
   const it = await platform({ outcome: { kind: 'unknown', reason: 'the line broke' } })
-  const course = await it.opened.course()
+  const course = await it.platform.course()
   for (const name of ['ada', 'bea']) {
     const address = `${name}@example.com`
     await course.subscribe({ spelling: address, identity: address })
@@ -107,10 +96,7 @@ test('the queue tells what is due and since when, and dispatch what became of it
     before.get('platformctl_deliveries_total{outcome="unknown"}'),
   ]).toEqual([1, 5400, 1, 2, 0])
 
-  const answer = await it.ask('/api/email/dispatch', {
-    method: 'POST',
-    headers: { Authorization: `Bearer ${SECRET}` },
-  })
+  const answer = await it.post('/api/email/dispatch', {}, { Authorization: `Bearer ${SECRET}` })
   expect(answer.status).toBe(200)
   const after = await it.read()
   expect([
@@ -123,74 +109,10 @@ test('the queue tells what is due and since when, and dispatch what became of it
   ]).toEqual([0, 5400, 1, 1, 1, 1])
 })
 
-test('with a store that does not answer the metrics are still 200, say so, and claim no empty queue', async () => {
-  const it = await platform()
-  expect((await it.read()).get('platformctl_lessons_due')).toBe(0)
-  await it.store.close()
-  const response = await it.ask('/metrics')
-  expect(response.status).toBe(200)
-  const found = series(await response.text())
-  expect(found.get('platformctl_store_up')).toBe(0)
-  expect([...found.keys()].filter((name) => /lessons|subscriptions|waiting|store_size/.test(name))).toEqual(
-    [],
-  )
-})
-
 test('a scrape opens nothing: without a store there are no figures of one', async () => {
-  const opened = openLearning({ env: {} })
-  onTestFinished(() => opened.close())
-  const text = await (await opened.web.fetch(new Request('http://web.example/metrics'), HERE)).text()
+  const text = await (await opened().ask('/metrics', { from: '127.0.0.1' })).text()
   expect(text).not.toMatch(/^platformctl_(store|lessons|subscriptions)\S* /m)
   expect(text).toMatch(/^process_resident_memory_bytes \d+/m)
-})
-
-test('a look at the configuration does not hide what a live check found', async () => {
-  const metrics = openMetrics(systemClock, {
-    build: undefined,
-    counting: () => 'local',
-    mailConfigured: false,
-    feedbackProvider: undefined,
-    analyticsBytes: async () => undefined,
-    knownStore: async () => undefined,
-  })
-  const states: ProbeState[] = ['ok', 'failing', 'ok', 'degraded']
-  const health = metrics.health(
-    createHealth({
-      service: 'web',
-      probes: [{ name: 'mail', run: async () => ({ state: states.shift() ?? 'ok', checked: true }) }],
-      clock: systemClock,
-      build: undefined,
-      startedAt: 0,
-    }),
-  )
-  const shown = async (deep: boolean) => {
-    await health.check({ deep })
-    const found = series((await metrics.text()).body)
-    return ['ok', 'degraded', 'failing'].filter(
-      (state) => found.get(`platformctl_probe_state{service="web",probe="mail",state="${state}"}`) === 1,
-    )
-  }
-  expect([await shown(false), await shown(true), await shown(false), await shown(true)]).toEqual([
-    ['ok'],
-    ['failing'],
-    ['failing'],
-    ['degraded'],
-  ])
-})
-
-test('no metric shows a host, a secret or a path with a token', async () => {
-  const it = await platform({
-    env: {
-      API_URL: 'http://canary-host.internal:8000',
-      PAYMENTS_SECRET_KEY: 'sk_live_canary',
-      PAYMENTS_WEBHOOK_SECRET: 'whsec_canary',
-      PAYMENTS_PRICE_PRO_MONTHLY: 'price_canary',
-    },
-  })
-  await it.opened.health('web', { deep: true })
-  await it.ask('/api/email/confirm?token=canary-token')
-  await it.ask('/canary-path')
-  expect(await (await it.ask('/metrics')).text()).not.toContain('canary')
 })
 
 test('rules and dashboard name metrics that exist, and every alert has its section', () => {

@@ -1,8 +1,9 @@
 import { createHmac } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
-import { expect, onTestFinished, test } from 'vitest'
-import { openPlatform, type PaymentEvent } from '../../src/daemon/index.ts'
+import { expect, test } from 'vitest'
+import type { PaymentEvent } from '../../src/daemon/index.ts'
 import { accountPlatform, bodyOf, NOW, token } from '../support/accounts.ts'
+import { keptLog, opened } from '../support/opened.ts'
 import { serveBodies } from '../support/servers.ts'
 
 const WEBHOOK_SECRET = 'whsec_of-thirty-two-bytes-at-least'
@@ -38,22 +39,24 @@ const session = (response: ServerResponse, url = 'https://pay.example.com/c/cs_1
     .setHeader('Content-Type', 'application/json')
     .end(JSON.stringify({ id: 'cs_1', url, object: 'checkout.session' }))
 
-const checkoutOf = (body: string) =>
-  new Request('http://web.example/api/checkout', {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body,
-  })
+/** A platform whose payments API answers so, and who asks for a checkout there. */
+async function shop(answer?: (response: ServerResponse) => void, path = '') {
+  const api = await paymentsApi(answer)
+  const { log, lines } = keptLog()
+  const it = await accountPlatform({ env: { ...PAYMENTS, PAYMENTS_API_URL: `${api.url}${path}` }, log })
+  const checkout = async (body: unknown, claims: Record<string, unknown> = {}) =>
+    it.post('/api/checkout', body, await token(claims))
+  return { ...it, asked: api.asked, lines, checkout }
+}
 
 test('checkout says that it is not configured, to everybody, until it is, and refuses a bad body before', async () => {
-  const empty = openPlatform({ env: {} })
-  onTestFinished(() => empty.close())
-  const response = await empty.web.fetch(new Request('http://web.example/api/checkout', { method: 'POST' }))
+  const { ask, post } = opened()
+  const response = await ask('/api/checkout', { method: 'POST' })
   expect(response.status).toBe(503)
   expect(await bodyOf(response)).toMatchObject({ code: 'payments_not_configured' })
   for (const body of ['{', '[]', '{}', '{"price":5}', '\0'])
-    expect((await empty.web.fetch(checkoutOf(body))).status, body).toBe(400)
-  expect((await empty.web.fetch(checkoutOf('{"price":"pro-monthly"}'))).status).toBe(503)
+    expect((await post('/api/checkout', body)).status, body).toBe(400)
+  expect((await post('/api/checkout', { price: 'pro-monthly' })).status).toBe(503)
   const half = await accountPlatform({ env: { PAYMENTS_SECRET_KEY: 'sk_test_x' } })
   expect((await half.post('/api/checkout', { price: 'pro-monthly' }, await token())).status).toBe(503)
 })
@@ -61,12 +64,11 @@ test('checkout says that it is not configured, to everybody, until it is, and re
 test.each(['pro-monthly', 'price_pro_monthly'])(
   'a checkout of %s opens a session for the caller',
   async (price) => {
-    const api = await paymentsApi()
-    const it = await accountPlatform({ env: { ...PAYMENTS, PAYMENTS_API_URL: api.url } })
-    const response = await it.post('/api/checkout', { price }, await token())
+    const { checkout, asked } = await shop()
+    const response = await checkout({ price })
     expect(response.status).toBe(200)
     expect(await bodyOf(response)).toEqual({ id: 'cs_1', url: 'https://pay.example.com/c/cs_1' })
-    expect(api.asked).toEqual([
+    expect(asked).toEqual([
       {
         path: 'POST /v1/checkout/sessions',
         headers: expect.objectContaining({
@@ -88,42 +90,36 @@ test.each(['pro-monthly', 'price_pro_monthly'])(
   },
 )
 
-test('a payments API under a path of a gateway is asked there', async () => {
-  const api = await paymentsApi()
-  const it = await accountPlatform({ env: { ...PAYMENTS, PAYMENTS_API_URL: `${api.url}/pay` } })
-  expect((await it.post('/api/checkout', { price: 'pro-monthly' }, await token())).status).toBe(200)
-  expect(api.asked.map(({ path }) => path)).toEqual(['POST /pay/v1/checkout/sessions'])
-})
-
-test('two clicks ask under one key; another price or another person under another', async () => {
-  const api = await paymentsApi()
-  const it = await accountPlatform({ env: { ...PAYMENTS, PAYMENTS_API_URL: api.url } })
+test('a payments API under a path of a gateway is asked there, under one key for two clicks of one person on one price', async () => {
+  const { checkout, asked } = await shop(undefined, '/pay')
   for (const [price, sub] of [
     ['pro-monthly', 'ada'],
     ['pro-monthly', 'ada'],
     ['team-yearly', 'ada'],
     ['pro-monthly', 'eve'],
   ])
-    await it.post('/api/checkout', { price }, await token({ sub }))
-  const keys = api.asked.map(({ headers }) => headers['idempotency-key'])
+    expect((await checkout({ price }, { sub })).status).toBe(200)
+  expect(new Set(asked.map(({ path }) => path))).toEqual(new Set(['POST /pay/v1/checkout/sessions']))
+  const keys = asked.map(({ headers }) => headers['idempotency-key'])
   expect(keys[0]).toBe(keys[1])
   expect(new Set(keys).size).toBe(3)
 })
 
-test.each([
-  ['a price that is not configured', { price: 'pro-yearly' }, 400],
-  ['somebody else’s price id', { price: 'price_of_another_account' }, 400],
-  ['a name of every object', { price: '__proto__' }, 400],
-  ['an amount', { price: 'pro-monthly', amount: 1 }, 400],
-  ['a customer', { price: 'pro-monthly', customer_email: 'eve@example.com' }, 400],
-  ['no price', {}, 400],
-])('%s is refused, and the payments API is not asked', async (_, body, status) => {
-  const api = await paymentsApi()
-  const it = await accountPlatform({ env: { ...PAYMENTS, PAYMENTS_API_URL: api.url } })
-  expect((await it.post('/api/checkout', body, await token())).status).toBe(status)
-  expect((await it.post('/api/checkout', body)).status).toBe(401)
-  expect((await it.post('/api/checkout', body, await token({ role: 'service_role' }))).status).toBe(401)
-  expect(api.asked).toEqual([])
+test('a checkout of anything but a configured price, or of nobody, is refused, and the payments API is not asked', async () => {
+  const { checkout, post, asked } = await shop()
+  for (const body of [
+    { price: 'pro-yearly' },
+    { price: 'price_of_another_account' },
+    { price: '__proto__' },
+    { price: 'pro-monthly', amount: 1 },
+    { price: 'pro-monthly', customer_email: 'eve@example.com' },
+    {},
+  ])
+    expect((await checkout(body)).status).toBe(400)
+  const body = { price: 'pro-monthly' }
+  expect((await post('/api/checkout', body)).status).toBe(401)
+  expect((await checkout(body, { role: 'service_role' })).status).toBe(401)
+  expect(asked).toEqual([])
 })
 
 test.each([
@@ -143,14 +139,8 @@ test.each([
   ['never ends its answer', (response: ServerResponse) => response.end('x'.repeat(300 * 1024))],
   ['drops the line', (response: ServerResponse) => response.destroy()],
 ])('answers 503 without details if the payments API %s', async (_, answer) => {
-  const api = await paymentsApi((response) => void answer(response))
-  const lines: unknown[] = []
-  const note = (...line: unknown[]) => void lines.push(line)
-  const it = await accountPlatform({
-    env: { ...PAYMENTS, PAYMENTS_API_URL: api.url },
-    log: { debug: note, info: note, warn: note, error: note },
-  })
-  const response = await it.post('/api/checkout', { price: 'pro-monthly' }, await token())
+  const { checkout, lines } = await shop((response) => void answer(response))
+  const response = await checkout({ price: 'pro-monthly' })
   const text = await response.text()
   expect(response.status).toBe(503)
   expect(JSON.parse(text)).toMatchObject({ code: 'unavailable' })
@@ -220,13 +210,6 @@ test('while one delivery is being handled another is put off', async () => {
   expect((await first).status).toBe(200)
 })
 
-test('without a host’s part events are recorded', async () => {
-  const it = await hooked()
-  const body = JSON.stringify(EVENT)
-  expect((await it.deliver(body)).status).toBe(200)
-  expect(await bodyOf(await it.deliver(body))).toMatchObject({ duplicate: true })
-})
-
 const BODY = JSON.stringify(EVENT)
 const GOOD = sign(BODY)
 test.each([
@@ -238,9 +221,6 @@ test.each([
   ['with its time changed', `t=${GOOD.at - 1},v1=${GOOD.v1}`],
   ['with two times', `t=${GOOD.at},t=${GOOD.at - 1},v1=${GOOD.v1}`],
   ['without a time', `v1=${GOOD.v1}`],
-  ['of another scheme only', `t=${GOOD.at},v0=${GOOD.v1}`],
-  ['cut short', GOOD.header.slice(0, -2)],
-  ['of the wrong alphabet', `t=${GOOD.at},v1=${'z'.repeat(64)}`],
   [
     'behind more signatures than are looked at',
     `t=${GOOD.at},${`v1=${'0'.repeat(64)},`.repeat(8)}v1=${GOOD.v1}`,
@@ -254,23 +234,18 @@ test.each([
   expect(events).toEqual([])
 })
 
-test('one good signature among others is enough, while a secret is rolled', async () => {
+test('one good signature among others is enough, while a secret is rolled, also without a host’s part', async () => {
   const it = await hooked()
   const header = `t=${GOOD.at},v1=${sign(BODY, { secret: 'the one before' }).v1}, v1=${GOOD.v1}`
   expect((await it.deliver(BODY, header)).status).toBe(200)
+  expect(await bodyOf(await it.deliver(BODY))).toMatchObject({ duplicate: true })
 })
 
-test.each([
-  ['not JSON', '{'],
-  ['no event', '{}'],
-  ['an id that is none', JSON.stringify({ ...EVENT, id: 'a b' })],
-])('answers 400 to a signed body that is %s', async (_, body) => {
-  expect((await (await hooked()).deliver(body)).status).toBe(400)
-})
-
-test('a byte order mark before a signed body is a change of it', async () => {
+test('a signed body that is no event is refused, and so is one with a byte order mark, which is a change of it', async () => {
   const events: PaymentEvent[] = []
   const it = await hooked((event) => void events.push(event))
+  for (const body of ['{', '{}', JSON.stringify({ ...EVENT, id: 'a b' })])
+    expect((await it.deliver(body)).status).toBe(400)
   expect((await it.deliver(`\uFEFF${BODY}`, GOOD.header)).status).toBe(400)
   expect(events).toEqual([])
 })

@@ -1,46 +1,21 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { silentLog } from '../../src/core/host.ts'
-import { openSqliteHistory } from '../../src/core/store/sqlite/history.ts'
+import type { Clock } from '../../src/core/host.ts'
+import type { History } from '../../src/core/status/history.ts'
 import { startRecorder } from '../../src/daemon/recorder.ts'
+import { keptLog } from '../support/opened.ts'
 
-test('the recorder never sleeps for a negative time, however the clock moves between two reads', async () => {
-  const slept: number[] = []
-  const enough = Promise.withResolvers<void>()
-  let now = 0
-  // Each read of the clock takes 700 ms, so the due time passes between any two of them.
-  const read = () => {
-    now += 700
-    return now
-  }
-  const recorder = startRecorder(
-    {
-      clock: {
-        now: () => now,
-        monotonic: read,
-        sleep: async (ms) => {
-          slept.push(ms)
-          now += ms
-          if (slept.length > 200) enough.resolve()
-        },
-      },
-      log: silentLog,
-    },
-    {
-      health: [],
-      neighbours: new Map(),
-      history: await openSqliteHistory(undefined),
-      onRecorded: () => {},
-    },
-  )
-  await enough.promise
-  await recorder.stop()
-  expect(slept.filter((ms) => ms <= 0)).toEqual([])
+const historyOf = (record: History['record']): History => ({
+  persistent: false,
+  record,
+  read: () => Promise.reject(new Error('not asked')),
+  close: async () => {},
 })
 
 /** A recorder whose clock stands until it is woken, and what it did. */
-function recording(parts: Partial<Parameters<typeof startRecorder>[1]> = {}) {
+function recording(parts: Partial<Parameters<typeof startRecorder>[1]> = {}, clock: Partial<Clock> = {}) {
   const slept: number[] = []
   const did: string[] = []
+  const { log, lines } = keptLog()
   const time = { monotonic: 0, stepped: 0 }
   let wake = () => {}
   let asleep = Promise.withResolvers<void>()
@@ -61,18 +36,14 @@ function recording(parts: Partial<Parameters<typeof startRecorder>[1]> = {}) {
             signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
             asleep.resolve()
           }),
+        ...clock,
       },
-      log: silentLog,
+      log,
     },
     {
       health: [],
       neighbours,
-      history: {
-        persistent: false,
-        record: async () => void did.push('recorded'),
-        read: () => Promise.reject(new Error('not asked')),
-        close: async () => {},
-      },
+      history: historyOf(async () => void did.push('recorded')),
       onRecorded: () => void did.push('told'),
       ...parts,
     },
@@ -84,8 +55,28 @@ function recording(parts: Partial<Parameters<typeof startRecorder>[1]> = {}) {
     return asleep.promise
   }
   const looked = () => asleep.promise
-  return { recorder, slept, did, time, neighbours, looked, next }
+  return { recorder, slept, did, time, neighbours, lines, looked, next }
 }
+
+test('the recorder never sleeps for a negative time, however the clock moves between two reads', async () => {
+  const slept: number[] = []
+  const enough = Promise.withResolvers<void>()
+  let now = 0
+  // Each read of the clock takes 700 ms, so the due time passes between any two of them.
+  const monotonic = () => {
+    now += 700
+    return now
+  }
+  const sleep = async (ms: number) => {
+    slept.push(ms)
+    now += ms
+    if (slept.length > 200) enough.resolve()
+  }
+  const { recorder } = recording({}, { now: () => now, monotonic, sleep })
+  await enough.promise
+  await recorder.stop()
+  expect(slept.filter((ms) => ms <= 0)).toEqual([])
+})
 
 /** How far apart the looks are, in the time of the clock. */
 async function between(follow: readonly boolean[], firstTookMs = 0): Promise<readonly number[]> {
@@ -141,39 +132,44 @@ test('builds of neighbors are asked anew with each look, and a round is told onc
   expect(neighbours.size).toBe(0)
 })
 
-test('a round that could not be recorded is not told, and followed all the same', async () => {
+test('a round that could not be recorded is not told but followed, and the log says once that it fails and that it is over', async () => {
   const followed: unknown[] = []
-  const { did, looked } = recording({
-    history: {
-      persistent: false,
-      record: () => Promise.reject(new Error('disk full')),
-      read: () => Promise.reject(new Error('not asked')),
-      close: async () => {},
-    },
+  let isFull = true
+  const { did, lines, looked, next } = recording({
+    history: historyOf(() => (isFull ? Promise.reject(new Error('disk full')) : Promise.resolve())),
     follow: async (reports) => {
       followed.push(reports)
       return false
     },
   })
+  const events = () => lines.map(({ event }) => event)
+  const minutes = async (many: number) => {
+    for (let second = 0; second < many * 60; second += 1) await next()
+  }
   await looked()
-  expect(did).toEqual([])
-  expect(followed).toEqual([[]])
+  expect([did, followed]).toEqual([[], [[]]])
+  await minutes(1)
+  expect(events()).toEqual(['history_not_recorded'])
+  isFull = false
+  await minutes(2)
+  expect(events()).toEqual(['history_not_recorded', 'history_recorded_again'])
+  expect(did).toEqual(['told', 'told'])
 })
 
 test('a look in progress when it stops is not recorded', async () => {
   const checked = Promise.withResolvers<never>()
   const asked = Promise.withResolvers<void>()
+  const looks: unknown[] = []
+  const check = (look: unknown) => {
+    looks.push(look)
+    asked.resolve()
+    return checked.promise
+  }
   const { recorder, did } = recording({
-    health: [
-      {
-        check: () => {
-          asked.resolve()
-          return checked.promise
-        },
-      } as unknown as Parameters<typeof startRecorder>[1]['health'][number],
-    ],
+    health: [{ check } as unknown as Parameters<typeof startRecorder>[1]['health'][number]],
   })
   await asked.promise
+  expect(looks).toMatchObject([{ deep: true }])
   await recorder.stop()
   checked.resolve({ service: 'web', state: 'ok', build: null, probes: {} } as never)
   await new Promise((resolve) => setImmediate(resolve))
@@ -184,15 +180,10 @@ test('a round that is being written when it stops is waited for', async () => {
   const written = Promise.withResolvers<void>()
   const writing = Promise.withResolvers<void>()
   const { recorder } = recording({
-    history: {
-      persistent: false,
-      record: () => {
-        writing.resolve()
-        return written.promise
-      },
-      read: () => Promise.reject(new Error('not asked')),
-      close: async () => {},
-    },
+    history: historyOf(() => {
+      writing.resolve()
+      return written.promise
+    }),
   })
   await writing.promise
   let stopped = false

@@ -1,20 +1,16 @@
-import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
-import { DAY_MS } from '../../src/core/durations.ts'
-import { createHealth } from '../../src/core/health/runner.ts'
-import { type Log, silentLog, systemClock } from '../../src/core/host.ts'
+import { DAY_MS, HOUR_MS } from '../../src/core/durations.ts'
+import { silentLog, systemClock } from '../../src/core/host.ts'
 import { DAYS_KEPT, type History, WHOLE_SERVICE } from '../../src/core/status/history.ts'
 import { openHistory } from '../../src/core/store/open.ts'
-import { startRecorder } from '../../src/daemon/recorder.ts'
 import { startLearningDaemon } from '../support/daemon.ts'
 import { emptyFolder } from '../support/folder.ts'
-import { openLearning } from '../support/learning.ts'
 import { manyServices } from '../support/many-services.ts'
+import { opened } from '../support/opened.ts'
 import { recordLearningDays } from '../support/sample-health.ts'
+import { serve } from '../support/servers.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 7, 26, 34)
 const TOKEN = 'a-health-token-of-thirty-two-bytes'
@@ -29,27 +25,29 @@ function recorded(state: Recorded = 'ok'): Promise<History> {
   return known
 }
 
-const opened: History[] = []
+const histories: History[] = []
 afterAll(async () => {
-  for (const history of opened) await history.close()
+  for (const history of histories) await history.close()
 })
 
 async function newHistory(record: (history: History) => Promise<void>): Promise<History> {
   const history = await openHistory(undefined)
-  opened.push(history)
+  histories.push(history)
   await record(history)
   return history
 }
 
-async function site({ env = {}, history }: { env?: Record<string, string>; history?: History } = {}) {
-  const platform = openLearning({
-    env,
-    clock: { ...systemClock, now: () => NOW },
-    ...(history && { history }),
-  })
-  onTestFinished(() => platform.close())
-  return (target: string, headers: Record<string, string> = {}) =>
-    platform.web.fetch(new Request(`http://web.example${target}`, { headers }))
+function site({
+  env = {},
+  history,
+  now = NOW,
+}: {
+  env?: Record<string, string>
+  history?: History
+  now?: number
+} = {}) {
+  const { ask } = opened({ env, clock: { ...systemClock, now: () => now }, ...(history && { history }) })
+  return (target: string, headers: Record<string, string> = {}) => ask(target, { headers })
 }
 
 const text = async (response: Promise<Response>) => (await response).text()
@@ -58,17 +56,17 @@ const json = async (response: Promise<Response>) => (await (await response).json
 test('a failing service shows for how long, its incident comes before the services, and the favicon shows it', {
   timeout: 60_000,
 }, async () => {
-  const page = await text((await site({ history: await recorded('failing') }))('/'))
+  const page = await text(site({ history: await recorded('failing') })('/'))
   expect(page).toMatch(/is failing <small>for 15 minutes · /)
   expect(page.indexOf('<article class="incident failing"')).toBeLessThan(page.indexOf('class="service"'))
   const icon = /<link rel="icon" href="data:image\/svg\+xml,([^"]+)">/.exec(page)?.[1] ?? ''
   expect(decodeURIComponent(icon)).toContain('#b3261e')
-  const calm = await text((await site({ history: await recorded() }))('/'))
+  const calm = await text(site({ history: await recorded() })('/'))
   expect(calm.indexOf('<h2>Incidents</h2>')).toBeGreaterThan(calm.indexOf('class="service"'))
 })
 
 test('visitors read the verdict, its age, each part, incidents, response times and what is off, and no internals', async () => {
-  const ask = await site({ history: await recorded() })
+  const ask = site({ history: await recorded() })
   const page = await text(ask('/'))
   for (const said of [
     'Everything works',
@@ -94,7 +92,7 @@ test('visitors read the verdict, its age, each part, incidents, response times a
 })
 
 test('operators read builds, percentiles and what is not configured on a marked page with a way back', async () => {
-  const ask = await site({ env: { HEALTH_DEEP_TOKEN: TOKEN }, history: await recorded() })
+  const ask = site({ env: { HEALTH_DEEP_TOKEN: TOKEN }, history: await recorded() })
   const page = await text(ask('/', { Authorization: `Bearer ${TOKEN}` }))
   for (const said of [
     /Operator view\..*<a href="\/">Back to the public page<\/a>/,
@@ -111,7 +109,7 @@ test('operators read builds, percentiles and what is not configured on a marked 
 })
 
 test('incidents are an Atom feed whose entries keep their ids', async () => {
-  const ask = await site({
+  const ask = site({
     env: { NEXT_PUBLIC_SITE_URL: 'https://learn.example' },
     history: await recorded('failing'),
   })
@@ -143,11 +141,10 @@ test('fifty services stand in one line each, trouble first and open', async () =
 })
 
 test('after hours without a check the page still shows what is not configured, and claims nothing else', async () => {
-  const ask = await site({
+  const ask = site({
     env: { HEALTH_DEEP_TOKEN: TOKEN },
-    history: await newHistory((history) =>
-      recordLearningDays(history, NOW, { state: 'ok', age: 5 * 60 * 60 * 1000 }),
-    ),
+    history: await recorded(),
+    now: NOW + 5 * HOUR_MS,
   })
   const page = await text(ask('/', { Authorization: `Bearer ${TOKEN}` }))
   expect(page).toContain('<h1>Nothing has been recorded for 5 hours')
@@ -158,7 +155,7 @@ test('after hours without a check the page still shows what is not configured, a
 })
 
 test('the page stays within 60 KB when every day is another state and incidents never end', async () => {
-  const ask = await site({
+  const ask = site({
     history: await newHistory(async (history) => {
       const states = ['ok', 'degraded', 'failing'] as const
       const services = { web: 10, api: 6, agent: 6 } as const
@@ -183,7 +180,7 @@ test('the page stays within 60 KB when every day is another state and incidents 
 })
 
 test('reasons and addresses require the health token', async () => {
-  const ask = await site({
+  const ask = site({
     env: { HEALTH_DEEP_TOKEN: TOKEN, API_URL: 'http://api.internal.example:8000' },
     history: await recorded('failing'),
   })
@@ -210,7 +207,7 @@ test('reasons and addresses require the health token', async () => {
 })
 
 test('gives reasons to nobody if no health token is set', async () => {
-  const ask = await site({ history: await recorded() })
+  const ask = site({ history: await recorded() })
   for (const password of ['', 'undefined'])
     expect((await ask('/?details', { Authorization: `Basic ${btoa(`x:${password}`)}` })).status).toBe(401)
   expect(await text(ask('/'))).not.toContain('for operators')
@@ -218,10 +215,9 @@ test('gives reasons to nobody if no health token is set', async () => {
 
 test.each([
   ['ok', 'all working', 'Everything works'],
-  ['degraded', 'working, with limits', 'Everything works, with limits: Mail (Web) is degraded'],
   ['failing', 'failing', 'Mail (Web) is failing'],
 ] as const)('page, JSON and badge agree on %s', async (state, word, verdict) => {
-  const ask = await site({ history: await recorded(state) })
+  const ask = site({ history: await recorded(state) })
   expect(await text(ask('/'))).toContain(`<h1>${verdict}`)
   expect(await json(ask('/status.json'))).toMatchObject({
     version: 1,
@@ -244,7 +240,7 @@ test.each([
 })
 
 test('JSON has a letter a day, uptime by time and percentiles', async () => {
-  const ask = await site({ history: await recorded() })
+  const ask = site({ history: await recorded() })
   const { services } = (await json(ask('/status.json'))) as {
     services: { probes: Record<string, unknown> }[]
   }
@@ -261,103 +257,17 @@ test('JSON has a letter a day, uptime by time and percentiles', async () => {
 
 test('without a record the page says so and what is not configured, and asks nothing of any dependency', async () => {
   let asked = 0
-  const dependency = createServer((_, response) => {
+  const url = await serve((_, response) => {
     asked += 1
     response.end()
-  }).listen(0, '127.0.0.1')
-  await once(dependency, 'listening')
-  onTestFinished(() => void dependency.close())
-  const url = `http://127.0.0.1:${(dependency.address() as AddressInfo).port}`
-  const ask = await site({ env: { API_URL: url, AGENT_URL: url } })
+  })
+  const ask = site({ env: { API_URL: url, AGENT_URL: url } })
   const page = await text(ask('/'))
   expect(page).toContain('<h1>No history is recorded yet')
   expect(page).toContain('Payments are off: nothing can be bought.')
   expect(await json(ask('/status.json'))).toMatchObject({ state: 'unknown', recorded: 'none', services: [] })
   expect(await text(ask('/badge.svg'))).toContain('status: no data')
   expect(asked).toBe(0)
-})
-
-test('the recorder looks once a minute with live checks, goes on after a fault of its file, and says it once', async () => {
-  const waiting: (() => void)[] = []
-  let [monotonic, stepped] = [0, 0]
-  const clock = {
-    now: () => NOW + stepped + monotonic,
-    monotonic: () => monotonic,
-    sleep: (ms: number, signal?: AbortSignal) =>
-      new Promise<void>((resolve, reject) => {
-        waiting.push(() => {
-          monotonic += ms
-          resolve()
-        })
-        signal?.addEventListener('abort', () => reject(signal.reason))
-      }),
-  }
-  const looks: boolean[] = []
-  const events: string[] = []
-  const log: Log = {
-    ...silentLog,
-    error: (event) => void events.push(event),
-    info: (event) => void events.push(event),
-  }
-  const history = await openHistory(undefined)
-  onTestFinished(() => history.close())
-  let full = false
-  const recorder = startRecorder(
-    {
-      clock,
-      log,
-    },
-    {
-      health: [
-        createHealth({
-          service: 'web',
-          probes: [
-            {
-              name: 'store',
-              run: async ({ deep }) => {
-                looks.push(deep)
-                return { state: 'ok', checked: true }
-              },
-            },
-          ],
-          clock,
-          build: undefined,
-          startedAt: 0,
-        }),
-      ],
-      neighbours: new Map(),
-      history: {
-        ...history,
-        record: (round) => (full ? Promise.reject(new Error('disk full')) : history.record(round)),
-      },
-      onRecorded: () => {},
-    },
-  )
-  const minute = async () => {
-    for (const end = monotonic + 60_000; monotonic < end; ) {
-      await expect.poll(() => waiting.length).toBe(1)
-      waiting.shift()?.()
-    }
-  }
-  await minute()
-  await minute()
-  full = true
-  await minute()
-  await minute()
-  full = false
-  await minute()
-  // A step of the clock is looked at within seconds, and not a minute later.
-  const before = looks.length
-  await expect.poll(() => waiting.length).toBe(1)
-  stepped += 24 * 60 * 60 * 1000
-  waiting.shift()?.()
-  await expect.poll(() => looks.length).toBe(before + 1)
-  await expect.poll(() => waiting.length).toBe(1)
-  await recorder.stop()
-  expect(looks).toEqual(Array.from({ length: 7 }, () => true))
-  expect(events).toEqual(['history_not_recorded', 'history_recorded_again'])
-  const { series } = await history.read(NOW + stepped + monotonic)
-  expect(series.find(({ probe }) => probe === 'store')?.days.at(0)?.ms.ok).toBe(3 * 60_000)
 })
 
 test('serves without a history file that cannot be opened, and reports it', async () => {
