@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { accountPlatform, bodyOf, clock, NOW, RECORDS, token } from '../support/accounts.ts'
+import { opened } from '../support/opened.ts'
 import { testTransport } from '../support/test-transport.ts'
 
 const SERVICE = { role: 'service_role', sub: undefined, email: undefined }
@@ -162,101 +163,68 @@ test('an organisation whose plan does not cover invites gets a 402', async () =>
   expect(await bodyOf(response)).toMatchObject({ code: 'locked' })
 })
 
-test.each([
-  ['an unknown template', mailFor('newsletter', {}), 'template'],
-  ['a mail of the dispatcher’s', mailFor('course-day-1', {}), 'template'],
-  ['no template', {}, 'template'],
-  ['a recipient', { ...mailFor('welcome', {}), to: 'eve@example.com' }, 'to'],
-  [
-    'a recipient among the inputs',
-    mailFor('organisation-invite', { inviteId: 'open', address: 'eve@example.com' }),
-    'inputs.address',
-  ],
-  ['a URL', mailFor('welcome', { startUrl: 'https://evil.example' }), 'inputs.startUrl'],
-  ['an unknown input', mailFor('exam-passed', { examAttemptId: 'passed', day: 1 }), 'inputs.day'],
-  ['no input where one is needed', mailFor('magic-link', {}), 'inputs.loginRequestId'],
-  ['an input of another type', mailFor('magic-link', { loginRequestId: 5 }), 'inputs.loginRequestId'],
-  [
-    'an id that no record has',
-    mailFor('magic-link', { loginRequestId: '../../etc' }),
-    'inputs.loginRequestId',
-  ],
-  ['a prototype', '{"template":"welcome","inputs":{"__proto__":{"x":1}}}', 'inputs.__proto__'],
-  ['a list', [], ''],
-])('%s is a 400 that names the field, and nothing is sent', async (_, body, path) => {
+test('a request that names no template, other inputs than its own, a recipient or a URL is a 400 that names the field', async () => {
   const it = await accountPlatform({ sql: RECORDS })
-  const response = await it.post('/api/email', body, await token(SERVICE))
-  expect(response.status).toBe(400)
-  expect(await bodyOf(response)).toMatchObject({ code: 'bad_request', issues: [{ path }] })
+  const bearer = await token(SERVICE)
+  const invite = { inviteId: 'open', address: 'eve@example.com' }
+  for (const [body, path] of [
+    [mailFor('newsletter', {}), 'template'],
+    [mailFor('course-day-1', {}), 'template'],
+    [{}, 'template'],
+    [{ ...mailFor('welcome', {}), to: 'eve@example.com' }, 'to'],
+    [mailFor('organisation-invite', invite), 'inputs.address'],
+    [mailFor('welcome', { startUrl: 'https://evil.example' }), 'inputs.startUrl'],
+    [mailFor('exam-passed', { examAttemptId: 'passed', day: 1 }), 'inputs.day'],
+    [mailFor('magic-link', {}), 'inputs.loginRequestId'],
+    [mailFor('magic-link', { loginRequestId: 5 }), 'inputs.loginRequestId'],
+    [mailFor('magic-link', { loginRequestId: '../../etc' }), 'inputs.loginRequestId'],
+    ['{"template":"welcome","inputs":{"__proto__":{"x":1}}}', 'inputs.__proto__'],
+    [[], ''],
+    ['null', ''],
+  ] as const) {
+    const response = await it.post('/api/email', body, bearer)
+    expect(response.status).toBe(400)
+    const issue = path === '' ? { path, message: expect.stringMatching(/expected object/) } : { path }
+    expect(await bodyOf(response)).toMatchObject({ code: 'bad_request', issues: [issue] })
+  }
   expect(it.messages).toEqual([])
 })
 
-test.each(['null', '[]', '"welcome"', '7'])('a body of %s is named for what it is', async (body) => {
-  const it = await accountPlatform({ sql: RECORDS })
-  const response = await it.post('/api/email', body, await token())
-  expect(response.status).toBe(400)
-  expect((await bodyOf(response)).issues).toEqual([
-    { path: '', message: expect.stringMatching(/expected object/) },
-  ])
-})
-
 test('without mail the answer is 200 and says why nothing was sent', async () => {
-  const { openPlatform } = await import('../../src/daemon/index.ts')
-  const platform = openPlatform({
-    env: {},
+  const { post } = opened({
     identify: async () => ({ kind: 'person', subject: 'ada', email: 'ada@example.com' }),
   })
-  const response = await platform.web.fetch(
-    new Request('http://web.example/api/email', {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: '{"template":"welcome","inputs":{}}',
-    }),
-  )
+  const response = await post('/api/email', mailFor('welcome', {}))
   expect(response.status).toBe(200)
   expect(await bodyOf(response)).toEqual({ sent: false, reason: 'mail is not configured' })
-  await platform.close()
 })
 
-test('an embedding program may say null for nobody and for no record, as database clients do', async () => {
+test('an embedding program’s own directory and identity take the place of the store’s; it may say null for nobody and for no record', async () => {
+  // As database clients do.
   const nothing = async () => null as unknown as undefined
   const it = await accountPlatform({
-    identify: async (request) =>
-      request.headers.get('x-user') === 'ada'
-        ? { kind: 'person', subject: 'ada', email: 'ada@example.com' }
-        : request.headers.get('x-user') === 'backend'
-          ? { kind: 'service' }
-          : nothing(),
-    directory: { findInvite: nothing, findLoginRequest: nothing, findPassedExam: nothing },
-  })
-  const statusOf = async (body: unknown, user: string) =>
-    (await it.post('/api/email', body, undefined, { 'X-User': user })).status
-  const invite = mailFor('organisation-invite', { inviteId: 'mine' })
-  expect(await statusOf(invite, 'eve')).toBe(401)
-  expect(await statusOf(invite, 'ada')).toBe(404)
-  expect(await statusOf(mailFor('exam-passed', { examAttemptId: 'mine' }), 'ada')).toBe(404)
-  expect(await statusOf(mailFor('magic-link', { loginRequestId: 'mine' }), 'backend')).toBe(404)
-})
-
-test('an embedding program’s own directory and identity take the place of the store’s', async () => {
-  const it = await accountPlatform({
-    identify: async (request) =>
-      request.headers.get('x-user') === 'ada'
-        ? { kind: 'person', subject: 'ada', email: 'ada@example.com' }
-        : undefined,
+    identify: async (request) => {
+      const user = request.headers.get('x-user')
+      if (user === 'ada') return { kind: 'person', subject: 'ada', email: 'ada@example.com' }
+      return user === 'backend' ? { kind: 'service' } : nothing()
+    },
     directory: {
       findInvite: async ({ id, admin }) =>
         id === 'mine' && admin === 'ada'
           ? { address: 'grace@example.org', organisation: 'Own', url: '/join', locked: false }
-          : undefined,
-      findLoginRequest: async () => undefined,
-      findPassedExam: async () => undefined,
+          : nothing(),
+      findLoginRequest: nothing,
+      findPassedExam: nothing,
     },
   })
-  const ask = (user: string) =>
-    it.post('/api/email', mailFor('organisation-invite', { inviteId: 'mine' }), undefined, { 'X-User': user })
-  expect((await ask('eve')).status).toBe(401)
-  expect((await ask('ada')).status).toBe(200)
+  const statusOf = async (body: unknown, user: string) =>
+    (await it.post('/api/email', body, undefined, { 'X-User': user })).status
+  const invite = (inviteId: string) => mailFor('organisation-invite', { inviteId })
+  expect(await statusOf(invite('mine'), 'eve')).toBe(401)
+  expect(await statusOf(invite('other'), 'ada')).toBe(404)
+  expect(await statusOf(mailFor('exam-passed', { examAttemptId: 'mine' }), 'ada')).toBe(404)
+  expect(await statusOf(mailFor('magic-link', { loginRequestId: 'mine' }), 'backend')).toBe(404)
+  expect(await statusOf(invite('mine'), 'ada')).toBe(200)
   await expect.poll(() => it.messages.length).toBe(1)
   expect(it.messages[0]?.subject).toBe('An invitation to Own')
 })

@@ -77,6 +77,15 @@ async function receiver() {
   return { url, titles, texts }
 }
 
+/** Where a peer is asked for its vote; without one it answers 503. */
+const voting = (of: () => { vote(nonce: string): unknown } | undefined) =>
+  serve((request, response) => {
+    const nonce = new URL(request.url ?? '', 'http://x').searchParams.get('nonce') ?? ''
+    const witness = of()
+    if (witness) response.end(JSON.stringify(witness.vote(nonce)))
+    else response.writeHead(503).end()
+  })
+
 /** Virtual time for all witnesses of a test: rounds happen only when it asks for them. */
 function clockAt(now: number) {
   return {
@@ -134,7 +143,16 @@ async function witness({
   const stop = () => (stopped ??= started.stop())
   onTestFinished(stop)
   await started.round()
-  return { ...started, stop, dataFolder }
+  /** So many rounds, thirty seconds apart. */
+  const rounds = async (count: number) => {
+    for (let round = 0; round < count; round += 1) {
+      clock.at += 30_000
+      await started.round()
+    }
+  }
+  const database = new Database(path.join(dataFolder, 'witness.sqlite'))
+  onTestFinished(() => void database.close())
+  return { ...started, stop, dataFolder, database, rounds }
 }
 
 async function pages(of: Awaited<ReturnType<typeof witness>>, clock: ReturnType<typeof clockAt>) {
@@ -146,6 +164,9 @@ async function pages(of: Awaited<ReturnType<typeof witness>>, clock: ReturnType<
   }
   return Object.assign(ask, { port: server.port })
 }
+
+const healthOf = async (...given: Parameters<typeof pages>): Promise<unknown> =>
+  JSON.parse((await (await pages(...given))('/health')).text)
 
 function rawStatus(port: number, path: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
@@ -270,7 +291,7 @@ test('a witness answers GET and HEAD alone, keeps nothing secret to show, and sa
   expect(await rawStatus(ask.port, '//[')).toBe(400)
   expect(JSON.parse((await ask('/health')).text)).toMatchObject({ state: 'degraded', platform: 'unknown' })
   // A wrong address or secret is no outage.
-  for (let count = 0; count < 4; count += 1) await it.round()
+  await it.rounds(4)
   expect(it.known()).toMatchObject({ view: 'unknown', isOutage: false })
   expect(readFileSync(path.join(it.dataFolder, 'witness.json'), 'utf8')).not.toContain(SECRETS.a)
 })
@@ -283,7 +304,7 @@ test('a witness that has never reached the platform, or hears no peer, says so i
   const peer = 'http://127.0.0.1:1'
   const given = { name: 'a', clock, warn, peers: [peer] } as const
   const it = await witness({ ...given, platform: home.url, secretText: SECRETS.b })
-  for (let round = 0; round < 3; round += 1) await it.round()
+  await it.rounds(3)
   const refused = { address: home.url, reason: 'it refuses the WITNESS_SECRET of this witness' }
   const silent = { event: 'peer_not_heard', address: peer, reason: expect.stringContaining('refused') }
   expect(logged).toHaveLength(2)
@@ -292,7 +313,7 @@ test('a witness that has never reached the platform, or hears no peer, says so i
   logged.length = 0
   const heard = await witness({ ...given, platform: home.url })
   home.shut()
-  for (let round = 0; round < 4; round += 1) await heard.round()
+  await heard.rounds(4)
   expect(logged).toEqual([silent, expect.objectContaining({ event: 'platform_unreachable' })])
 })
 
@@ -355,22 +376,13 @@ test.each([
     const inbox = await receiver()
     const clock = clockAt(Date.now())
     const names: readonly Name[] = ['a', 'b', 'c']
-    const doors = new Map<Name, RequestListener>()
-    const closed: RequestListener = (_, response) => response.writeHead(503).end()
-    const urls = new Map<Name, string>()
-    for (const name of names)
-      urls.set(name, await serve((request, response) => (doors.get(name) ?? closed)(request, response)))
-    const all: Awaited<ReturnType<typeof witness>>[] = []
-    for (const name of names) {
-      const peers = names.filter((one) => one !== name).map((one) => urls.get(one) ?? '')
-      const it = await witness({ name, platform: home.url, clock, alerts: inbox.url, peers })
-      doors.set(name, (request, response) =>
-        response.end(
-          JSON.stringify(it.vote(new URL(request.url ?? '', 'http://x').searchParams.get('nonce') ?? '')),
-        ),
-      )
-      all.push(it)
+    const heard = new Map<Name, Awaited<ReturnType<typeof witness>>>()
+    const urls = await Promise.all(names.map((name) => voting(() => heard.get(name))))
+    for (const [at, name] of names.entries()) {
+      const peers = urls.toSpliced(at, 1)
+      heard.set(name, await witness({ name, platform: home.url, clock, alerts: inbox.url, peers }))
     }
+    const all = [...heard.values()]
     const rounds = async (count: number) => {
       for (let round = 0; round < count; round += 1) {
         clock.at += 30_000
@@ -384,7 +396,7 @@ test.each([
     expect(inbox.titles).toEqual(['kiln.example is unreachable'])
     expect(inbox.texts[0]).toMatch(/unreachable from a, b.*; seen by [23] of 3; from /)
     // The first in line is the one that told.
-    for (const name of names.slice(0, gone)) doors.delete(name)
+    for (const name of names.slice(0, gone)) heard.delete(name)
     all.splice(0, gone)
     home.open()
     await rounds(gone === 0 ? 7 : 16)
@@ -411,22 +423,16 @@ test('a witness alone says that it is alone, and a restart neither repeats the a
     clock.at += 60_000
     it = await witness({ ...given, folder: it.dataFolder })
   }
-  const more = async (count: number) => {
-    for (let round = 0; round < count; round += 1) {
-      clock.at += 30_000
-      await it.round()
-    }
-  }
   const badge = async () => (await (await pages(it, clock))('/badge.svg')).text
   expect(await badge()).not.toContain('failing')
-  await more(5)
+  await it.rounds(5)
   expect(inbox.texts[0]).toContain('seen by 1 of 1')
   expect(await badge()).toContain('failing')
   await restarted()
-  await more(5)
+  await it.rounds(5)
   home.open()
   await restarted()
-  await more(5)
+  await it.rounds(5)
   expect(inbox.titles).toEqual(['kiln.example is unreachable', 'kiln.example is reachable again'])
 })
 
@@ -547,7 +553,7 @@ test('the status is kept as files at every change, with a page for each incident
   expect(served.headers.get('content-security-policy')).toContain(`script-src 'nonce-${nonce}'`)
   home.shut()
   clock.at += 10 * 60_000
-  for (let count = 0; count < 4; count += 1) await it.round()
+  await it.rounds(4)
   await expect.poll(() => text('index.html')).toContain('<strong>The platform cannot be reached.')
   expect(await text(link)).toContain('<strong>The platform cannot be reached.')
   expect(await text('badge.svg')).toContain('failing')
@@ -625,13 +631,7 @@ test.each([
     const inbox = await receiver()
     const clock = clockAt(Date.now())
     const heard = new Map<string, Awaited<ReturnType<typeof witness>>>()
-    const doors = listed.map((name) =>
-      serve((request, response) => {
-        const nonce = new URL(request.url ?? '', home.url).searchParams.get('nonce') ?? ''
-        response.end(JSON.stringify(heard.get(name)?.vote(nonce)))
-      }),
-    )
-    const peers = await Promise.all(doors)
+    const peers = await Promise.all(listed.map((name) => voting(() => heard.get(name))))
     const it = await witness({ name: 'a', platform: home.url, clock, alerts: inbox.url, peers })
     heard.set('a', it)
     // One of three, which hears nobody: alone it claims nothing.
@@ -649,8 +649,7 @@ test.each([
       const why = `it says that it is ${name}, which is counted already: give each witness its own name and secret`
       return isCopy ? [`${peers[at]}: ${why}`] : []
     })
-    const health: unknown = JSON.parse((await (await pages(it, clock))('/health')).text)
-    expect(health).toMatchObject({ state: 'degraded', silentPeers: copies })
+    expect(await healthOf(it, clock)).toMatchObject({ state: 'degraded', silentPeers: copies })
   },
 )
 
@@ -663,17 +662,8 @@ test('a clock that is set back during an outage does not keep the page young', a
   await it.round()
   clock.at += 90_000
   await it.round()
-  const ask = await pages(it, clock)
-  expect(JSON.parse((await ask('/health')).text)).toMatchObject({ ageSeconds: 90 })
+  expect(await healthOf(it, clock)).toMatchObject({ ageSeconds: 90 })
 })
-
-/** Six rounds, thirty seconds apart. */
-async function sixRounds(it: { round(): Promise<unknown> }, clock: { at: number }): Promise<void> {
-  for (let count = 0; count < 6; count += 1) {
-    clock.at += 30_000
-    await it.round()
-  }
-}
 
 // Node's own mkdir never ends there.
 test.runIf(existsSync('/proc/self'))('a witness does not start in a folder that cannot be made', async () => {
@@ -687,23 +677,20 @@ test('a witness whose folder cannot be written alerts all the same, once each wa
   const inbox = await receiver()
   const clock = clockAt(Date.now())
   const it = await witness({ name: 'a', platform: home.url, clock, alerts: inbox.url })
-  const database = new Database(path.join(it.dataFolder, 'witness.sqlite'))
-  onTestFinished(() => void database.close())
+  const { database } = it
   database.exec('ALTER TABLE incident RENAME TO lost')
   rmSync(path.join(it.dataFolder, 'witness.json'))
   mkdirSync(path.join(it.dataFolder, 'witness.json'))
-  const rounds = () => sixRounds(it, clock)
   home.shut()
-  await rounds()
+  await it.rounds(6)
   expect(inbox.titles).toEqual(['kiln.example is unreachable'])
-  const ask = await pages(it, clock)
-  expect(JSON.parse((await ask('/health')).text)).toMatchObject({
+  expect(await healthOf(it, clock)).toMatchObject({
     state: 'degraded',
     outage: true,
     fault: expect.stringContaining('the data folder cannot be written'),
   })
   home.open()
-  await rounds()
+  await it.rounds(6)
   expect(inbox.titles).toEqual(['kiln.example is unreachable', 'kiln.example is reachable again'])
 })
 
@@ -712,19 +699,17 @@ test('pages say that the platform is back although the end cannot be kept, and a
   const inbox = await receiver()
   const clock = clockAt(Date.now())
   const it = await witness({ name: 'a', platform: home.url, clock, alerts: inbox.url })
-  const database = new Database(path.join(it.dataFolder, 'witness.sqlite'))
-  onTestFinished(() => void database.close())
-  const rounds = () => sixRounds(it, clock)
+  const { database } = it
   home.shut()
-  await rounds()
+  await it.rounds(6)
   expect(it.known()).toMatchObject({ isOutage: true, fault: undefined })
   database.exec('ALTER TABLE incident RENAME TO lost')
   home.open()
-  await rounds()
+  await it.rounds(6)
   expect(it.known()).toMatchObject({ isOutage: false, fault: expect.any(String) })
   expect(inbox.titles).toEqual(['kiln.example is unreachable'])
   database.exec('ALTER TABLE lost RENAME TO incident')
-  await rounds()
+  await it.rounds(6)
   expect(it.known()).toMatchObject({ isOutage: false, fault: undefined })
   expect(inbox.titles).toEqual(['kiln.example is unreachable', 'kiln.example is reachable again'])
 })
