@@ -11,7 +11,7 @@ import { openStore } from '../../src/core/store/open.ts'
 import { startDaemon } from '../../src/daemon/start.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { emptyFolder } from '../support/folder.ts'
-import { begin } from '../support/learning.ts'
+import { enrolIn } from '../support/learning.ts'
 import { healthBody, serveBodies, serveTls } from '../support/servers.ts'
 import { standingClock } from '../support/standing-clock.ts'
 
@@ -72,9 +72,7 @@ test('each fault of a bare install raises an alert within 90 seconds, with cause
   const store = await openStore({ kind: 'sqlite', file })
   // A lesson due at eight, which the run of nine should have sent at the latest.
   const then = START - 90 * MINUTE_MS
-  const person = { course: 'quantum', identity: 'ada@example.com', address: 'ada@example.com', id: 'ada' }
-  await store.course.requestConfirmation({ ...person, tokenHash: 'ada', now: then })
-  await store.course.confirm({ begin, tokenHash: 'ada', now: then })
+  await enrolIn(store, 'ada', then)
   // Late five minutes after the start: an hour and a tenth of it after this.
   await store.heartbeats.expect({ name: 'backup', now: START + 5 * MINUTE_MS - 66 * MINUTE_MS })
   await store.close()

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { systemClock } from '../../src/core/host.ts'
 import type { Outcome } from '../../src/core/mail/mailer.ts'
 import { ROWS } from '../../src/daemon/metrics/catalog.ts'
-import { begin } from '../support/learning.ts'
+import { enrolIn } from '../support/learning.ts'
 import { opened } from '../support/opened.ts'
 import { addressOf, openTestStore } from '../support/stores.ts'
 import { testTransport } from '../support/test-transport.ts'
@@ -77,15 +77,7 @@ test('the queue tells what is due and since when, and dispatch what became of it
     const address = `${name}@example.com`
     await course.subscribe({ spelling: address, identity: address })
   }
-  await it.store.course.requestConfirmation({
-    course: 'quantum',
-    identity: 'cai@example.com',
-    address: 'cai@example.com',
-    id: 'cai',
-    tokenHash: 'hash',
-    now: it.now.ms,
-  })
-  await it.store.course.confirm({ begin, tokenHash: 'hash', now: it.now.ms })
+  await enrolIn(it.store, 'cai', it.now.ms)
   it.now.ms += 90 * 60 * 1000
   const before = await it.read()
   expect([

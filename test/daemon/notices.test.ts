@@ -1,8 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { openInbox } from '../../src/cli/demo/inbox.ts'
-import { silentLog, systemRandom } from '../../src/core/host.ts'
+import { silentLog } from '../../src/core/host.ts'
 import { visitorsHear } from '../../src/daemon/alerts.ts'
-import { startDaemon } from '../../src/daemon/start.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { startLearningDaemon } from '../support/daemon.ts'
@@ -27,7 +26,7 @@ test('a visitor subscribes on the status page, and is mailed when an incident be
     response.end(isUp ? healthBody({ service: 'api' }) : '')
   })
   const { clock, waits, pass } = standingClock(START)
-  const daemon = await startDaemon({
+  const daemon = await startLearningDaemon({
     env: {
       ALERT_WEBHOOK_URL: hook,
       API_URL: api,
@@ -35,15 +34,8 @@ test('a visitor subscribes on the status page, and is mailed when an incident be
       MAILER_SMTP_URL: inbox.smtpUrl,
       MAILER_FROM: 'Status <status@example.com>',
     },
-    platform: learning,
-    services: ['web'],
-    host: '127.0.0.1',
-    ports: { web: 0 },
     dataFolder: await emptyFolder(),
-    schedule: false,
     clock,
-    random: systemRandom,
-    log: silentLog,
   })
   onTestFinished(() => daemon.close())
   const web = daemon.urls.web ?? ''
@@ -53,7 +45,7 @@ test('a visitor subscribes on the status page, and is mailed when an incident be
     for (let passed = 0; passed < ms && mailTo('ada@example.com').length < count; passed += 5000) {
       await expect.poll(waits, { timeout: 15_000, interval: 10 }).toBe(true)
       // The notices of this check are on their way.
-      await new Promise((resolve) => setTimeout(resolve, 100))
+      await new Promise((resolve) => setTimeout(resolve, 50))
       pass(5000)
     }
     return mailTo('ada@example.com')

@@ -1,9 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { silentLog, systemRandom } from '../../src/core/host.ts'
 import { openPlatform } from '../../src/daemon/index.ts'
-import { startDaemon } from '../../src/daemon/start.ts'
-import { learning } from '../../src/presets/learning/platform.ts'
+import { startLearningDaemon } from '../support/daemon.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { standingClock } from '../support/standing-clock.ts'
 import { postgresServer } from '../support/stores.ts'
@@ -19,18 +17,7 @@ test('two daemons on one PostgreSQL show the same page, and one that comes later
   const STORE_URL = await (await postgresServer()).createDatabase()
   const { clock, waits, pass } = standingClock(START)
   const start = async () => {
-    const daemon = await startDaemon({
-      env: { STORE_URL },
-      platform: learning,
-      services: ['web'],
-      host: '127.0.0.1',
-      ports: { web: 0 },
-      dataFolder: await emptyFolder(),
-      schedule: false,
-      clock,
-      random: systemRandom,
-      log: silentLog,
-    })
+    const daemon = await startLearningDaemon({ env: { STORE_URL }, dataFolder: await emptyFolder(), clock })
     onTestFinished(() => daemon.close())
     return async () => (await (await fetch(`${daemon.urls.web}/status.json`)).json()) as Page
   }

@@ -1,10 +1,10 @@
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { silentLog } from '../../src/core/host.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { startLearningDaemon } from '../support/daemon.ts'
 import { emptyFolder } from '../support/folder.ts'
-import { begin } from '../support/learning.ts'
+import { enrolIn } from '../support/learning.ts'
+import { keptLog } from '../support/opened.ts'
 import { rudeSmtp } from '../support/rude-smtp.ts'
 
 const SECRET = 'a-dispatch-secret-of-thirty-two-b'
@@ -13,18 +13,7 @@ const SECRET = 'a-dispatch-secret-of-thirty-two-b'
 async function sending(people: number, answers: (message: number) => boolean) {
   const dataFolder = await emptyFolder()
   const store = await openStore({ kind: 'sqlite', file: path.join(dataFolder, 'platform.sqlite') })
-  for (let n = 0; n < people; n += 1) {
-    const identity = `person-${n}@example.com`
-    await store.course.requestConfirmation({
-      course: 'quantum',
-      identity,
-      address: identity,
-      id: `person-${n}`,
-      tokenHash: `${n}`,
-      now: Date.now(),
-    })
-    await store.course.confirm({ begin, tokenHash: `${n}`, now: Date.now() })
-  }
+  for (let n = 0; n < people; n += 1) await enrolIn(store, `person-${n}`, Date.now())
   await store.close()
   let taken = 0
   const smtp = await rudeSmtp((word) => {
@@ -32,8 +21,7 @@ async function sending(people: number, answers: (message: number) => boolean) {
     taken += 1
     return answers(taken) ? undefined : null
   })
-  const lines: Record<string, unknown>[] = []
-  const note = (event: string, _: string, fields: object = {}) => void lines.push({ event, ...fields })
+  const { log, told } = keptLog()
   const daemon = await startLearningDaemon({
     env: {
       EMAIL_DISPATCH_SECRET: SECRET,
@@ -42,14 +30,14 @@ async function sending(people: number, answers: (message: number) => boolean) {
       MAILER_SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
     },
     dataFolder,
-    log: { ...silentLog, info: note, warn: note },
+    log,
   })
   const dispatch = fetch(`${daemon.urls.web}/api/email/dispatch`, {
     method: 'POST',
     headers: { Authorization: `Bearer ${SECRET}` },
   }).catch(() => undefined)
   await expect.poll(() => taken, { timeout: 10_000 }).toBe(people)
-  return { daemon, dispatch, lines, said: (event: string) => lines.find((line) => line.event === event) }
+  return { daemon, dispatch, said: (event: string) => told(event)[0] }
 }
 
 test('a stop that aborts messages says how many may be sent twice', async () => {

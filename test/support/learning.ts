@@ -2,6 +2,7 @@ import { createCatalog } from '../../src/core/course/catalog.ts'
 import { type Dependencies, dependenciesOf } from '../../src/core/health/verdict.ts'
 import type { CompiledMail } from '../../src/core/mail/template.ts'
 import { createLabels } from '../../src/core/status/words.ts'
+import type { Store } from '../../src/core/store/store.ts'
 import type { Handler, OpenOptions } from '../../src/daemon/embedding.ts'
 import { handlersOf, type OpenedPlatform, openPlatform } from '../../src/daemon/platform.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
@@ -22,6 +23,19 @@ export const EVENTS = learning.events
 export const EVENT_KINDS = EVENTS.map(({ name }) => name)
 export const LABELS = createLabels(learning)
 export const ASKS: Dependencies = dependenciesOf(learning.probes, learning.services)
+
+/** Somebody who asked for the default course at that time, and has not confirmed. */
+export function askIn({ course }: Pick<Store, 'course'>, name: string, now: number) {
+  const identity = `${name}@example.com`
+  const person = { course: 'quantum', identity, address: identity, id: name, tokenHash: name }
+  return course.requestConfirmation({ ...person, now })
+}
+
+/** Somebody who confirmed at that time, when the first lesson is due. */
+export async function enrolIn(store: Pick<Store, 'course'>, name: string, now: number): Promise<void> {
+  await askIn(store, name, now)
+  await store.course.confirm({ begin, tokenHash: name, now })
+}
 
 /** The path of a service's health. */
 export function healthPath(service: string): string {
