@@ -1,127 +1,122 @@
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import Database from 'better-sqlite3'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../../src/cli/program.ts'
 import { createCatalog } from '../../../src/core/course/catalog.ts'
 import type { CourseStore } from '../../../src/core/course/store.ts'
+import type { StoreAddress } from '../../../src/core/env/settings.ts'
 import { systemClock } from '../../../src/core/host.ts'
 import type { LessonTexts } from '../../../src/core/mail/definition.ts'
 import { readLessonTexts } from '../../../src/core/mail/folder-mails.ts'
-import { openPlatform } from '../../../src/daemon/platform.ts'
+import type { Message } from '../../../src/core/mail/mailer.ts'
+import { type OpenedPlatform, openPlatform } from '../../../src/daemon/platform.ts'
 import type { PlatformDefinition } from '../../../src/platform/definition.ts'
 import { resolvePlatform } from '../../../src/platform/resolve.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
+import { byHand } from '../../support/by-hand.ts'
 import { testContext } from '../../support/context.ts'
 import { courseWith } from '../../support/course.ts'
 import { emptyFolder } from '../../support/folder.ts'
-import { KEPT, postgresServer } from '../../support/stores.ts'
+import { addressOf, KEPT } from '../../support/stores.ts'
 import { testTransport } from '../../support/test-transport.ts'
 
 const DAY_MS = 86_400_000
-const lesson = (subject: string) => `---\nsubject: ${subject}\n---\n\n# ${subject}\n\nA kiln burns clay.\n`
 
-/** A school whose lessons are files, and that can be opened again and again over one store. */
+/** A school whose lessons are files, over one store; its process starts anew whenever they, or rows, are changed. */
 async function school(kind: 'sqlite' | 'postgres', course: Partial<PlatformDefinition['courses']> = {}) {
   const folder = await emptyFolder()
-  const url =
-    kind === 'sqlite' ? `file:${folder}/store.sqlite` : await (await postgresServer()).createDatabase()
-  const write = async (file: string, text: string) => {
-    await mkdir(path.dirname(path.join(folder, file)), { recursive: true })
-    await writeFile(path.join(folder, file), text)
-  }
-  await write('firing/1-clay.md', lesson('Clay'))
-  await write('firing/2-fire.md', lesson('Fire'))
-  await write('firing/3-glaze.md', lesson('Glaze'))
-  await write('firing/de/2-fire.md', lesson('Feuer'))
+  const address = (await addressOf(kind)) as StoreAddress
+  const url = address.kind === 'sqlite' ? `file:${address.file}` : address.url.reveal()
   const definition = {
     preset: 'base',
     name: 'Kiln School',
     courses: { firing: { lessons: './firing', every: '1d' }, ...course },
   } as const
   let now = Date.UTC(2026, 5, 1)
-  const sent: { readonly to: string; readonly subject: string; readonly html: string }[] = []
-  const open = () =>
-    openPlatform({
+  const sent: Message[] = []
+  let opened: OpenedPlatform | undefined
+  const running = () => {
+    opened ??= openPlatform({
       env: { EMAIL_LINK_SECRET: 'a secret that signs the links', STORE_URL: url },
       platform: resolvePlatform(definition, { folder }),
       clock: { ...systemClock, now: () => now },
-      mailer: testTransport(async ({ to, subject, html }) => {
-        sent.push({ to: to.address.split('@')[0] ?? '', subject, html })
+      mailer: testTransport(async (message) => {
+        sent.push(message)
         return { kind: 'sent', id: 'one' }
       }),
     })
-  /** Runs one day's dispatch in a process that starts with the current files. */
-  const dispatchOnce = async () => {
-    const opened = open()
-    const result = await opened.dispatch({ limit: 100 })
-    await opened.close()
-    return { ...result, subjects: Object.fromEntries(sent.splice(0).map(({ to, subject }) => [to, subject])) }
+    return opened
   }
-  const enrol = async (name: string, language?: string) => {
-    const opened = open()
-    await opened.courses.enrol({ email: `${name}@example.com`, ...(language && { language }) })
-    await opened.close()
+  const stop = async () => {
+    await opened?.close()
+    opened = undefined
   }
-  /** Changes rows behind the platform's back. */
-  const query = async (sql: string): Promise<readonly Record<string, unknown>[]> => {
-    if (kind === 'postgres')
-      return (await (await postgresServer()).query(url, sql.replaceAll('course_', 'platformctl.course_')))
-        .rows
-    const database = new Database(`${folder}/store.sqlite`)
-    const statement = database.prepare(sql)
-    const rows = statement.reader ? statement.all() : [statement.run()]
-    database.close()
-    return rows as Record<string, unknown>[]
+  onTestFinished(stop)
+  const file = (name: string) => path.join(folder, 'firing', name)
+  const write = async (name: string, subject: string) => {
+    const text = `---\nsubject: ${subject}\n---\n\n# ${subject}\n\nA kiln burns clay.\n`
+    await mkdir(path.dirname(file(name)), { recursive: true })
+    await writeFile(file(name), text)
+    await stop()
   }
-  const verify = async () => {
-    const { context, stdout } = testContext({ cwd: folder, env: { STORE_URL: url } })
-    const code = await runProgram(['db', 'verify', '--format', 'json'], context)
-    return { code, stdout: stdout() }
-  }
-  /** Does the work of the hourly schedule. */
-  const prune = async () => {
-    const opened = open()
-    await (await opened.course()).prunePlans()
-    await opened.close()
-    const [texts, plans] = await Promise.all([
-      query('SELECT hash FROM course_text'),
-      query('SELECT version FROM course_plan'),
-    ])
-    return { texts: texts.length, plans: plans.length }
-  }
+  await write('1-clay.md', 'Clay')
+  await write('2-fire.md', 'Fire')
+  await write('3-glaze.md', 'Glaze')
+  await write('de/2-fire.md', 'Feuer')
   return {
-    query,
-    verify,
-    prune,
-    folder,
-    url,
-    file: (name: string) => path.join(folder, name),
     write,
-    open,
-    enrol,
-    dispatchOnce,
-    sent,
+    move: async (from: string, to: string) => {
+      await rename(file(from), file(to))
+      await stop()
+    },
+    remove: async (name: string) => {
+      await rm(file(name))
+      await stop()
+    },
+    /** Changes rows behind the platform's back. */
+    change: async (sql: string) => {
+      await byHand(address, sql)
+      await stop()
+    },
+    async enrol(...people: { name: string; language?: string }[]) {
+      for (const { name, ...more } of people)
+        await running().courses.enrol({ email: `${name}@example.com`, ...more })
+    },
+    async dispatchOnce() {
+      const result = await running().dispatch({ limit: 100 })
+      const subjects = sent.splice(0).map(({ to, subject }) => [to.address.split('@')[0], subject])
+      return { ...result, subjects: Object.fromEntries(subjects) as Record<string, string> }
+    },
+    verify: async () => {
+      const { context, stdout } = testContext({ cwd: folder, env: { STORE_URL: url } })
+      const code = await runProgram(['db', 'verify', '--format', 'json'], context)
+      return { code, stdout: stdout() }
+    },
+    /** Does the work of the hourly schedule. */
+    async prune() {
+      await (await running().course()).prunePlans()
+      const texts = await byHand(address, 'SELECT hash FROM course_text')
+      const plans = await byHand(address, 'SELECT version FROM course_plan')
+      return { texts: texts.length, plans: plans.length }
+    },
     pass: (ms: number) => {
       now += ms
     },
-    now: () => now,
   }
 }
 
 describe.each(KEPT)('on %s', (kind) => {
   test('lessons that are edited, renamed, deleted or translated later still reach those enrolled before as they were', async () => {
     const it = await school(kind)
-    await it.enrol('ada')
-    await it.enrol('bert', 'de')
+    await it.enrol({ name: 'ada' }, { name: 'bert', language: 'de' })
     expect((await it.dispatchOnce()).subjects).toEqual({ ada: 'Clay', bert: 'Clay' })
-    await it.write('firing/2-fire.md', lesson('Fire, revised'))
-    await it.write('firing/de/2-fire.md', lesson('Feuer, neu'))
-    await it.write('firing/de/3-glaze.md', lesson('Glasur'))
-    await rename(it.file('firing/3-glaze.md'), it.file('firing/4-glazing.md'))
-    await rename(it.file('firing/de/3-glaze.md'), it.file('firing/de/4-glazing.md'))
-    await rm(it.file('firing/1-clay.md'))
-    await it.enrol('cleo', 'de')
+    await it.write('2-fire.md', 'Fire, revised')
+    await it.write('de/2-fire.md', 'Feuer, neu')
+    await it.write('de/3-glaze.md', 'Glasur')
+    await it.move('3-glaze.md', '4-glazing.md')
+    await it.move('de/3-glaze.md', 'de/4-glazing.md')
+    await it.remove('1-clay.md')
+    await it.enrol({ name: 'cleo', language: 'de' })
     it.pass(DAY_MS)
     expect((await it.dispatchOnce()).subjects).toEqual({ ada: 'Fire', bert: 'Feuer', cleo: 'Feuer, neu' })
     it.pass(DAY_MS)
@@ -131,59 +126,59 @@ describe.each(KEPT)('on %s', (kind) => {
 
   test('with follow: latest everybody gets the newest text', async () => {
     const it = await school(kind, { firing: { lessons: './firing', every: '1d', follow: 'latest' } })
-    await it.enrol('ada')
-    await it.write('firing/1-clay.md', lesson('Clay, revised'))
+    await it.enrol({ name: 'ada' })
+    await it.write('1-clay.md', 'Clay, revised')
     expect((await it.dispatchOnce()).subjects).toEqual({ ada: 'Clay, revised' })
   })
 
   test('sends the current text in place of a damaged one, and db verify names it', async () => {
     const it = await school(kind)
-    await it.enrol('ada')
-    await it.write('firing/1-clay.md', lesson('Clay, revised'))
+    await it.enrol({ name: 'ada' })
+    await it.write('1-clay.md', 'Clay, revised')
     expect((await it.verify()).code).toBe(0)
-    await it.query("UPDATE course_text SET source = 'no front matter' WHERE source LIKE '%subject: Clay%'")
+    await it.change("UPDATE course_text SET source = 'no front matter' WHERE source LIKE '%subject: Clay%'")
     const verified = await it.verify()
     expect(verified.code).toBe(1)
     expect(verified.stdout).toMatch(/course firing: the lesson text [\w-]+ of version [\w-]+ was changed/)
     expect((await it.dispatchOnce()).subjects).toEqual({ ada: 'Clay, revised' })
-    await it.query("DELETE FROM course_text WHERE source LIKE '%subject: Fire%'")
+    await it.change("DELETE FROM course_text WHERE source LIKE '%subject: Fire%'")
     expect((await it.verify()).stdout).toContain('is missing')
-    await it.write('firing/2-fire.md', lesson('Fire, revised'))
+    await it.write('2-fire.md', 'Fire, revised')
     it.pass(DAY_MS)
     expect((await it.dispatchOnce()).subjects).toEqual({ ada: 'Fire, revised' })
   })
 
   test('a plan that is damaged holds up nobody: its readers go on with the course as it is', async () => {
     const it = await school(kind)
-    await it.enrol('ada')
-    await it.write('firing/2-fire.md', lesson('Fire, revised'))
-    await it.enrol('bert')
-    await it.query("UPDATE course_plan SET plan = '{'")
+    await it.enrol({ name: 'ada' })
+    await it.write('2-fire.md', 'Fire, revised')
+    await it.enrol({ name: 'bert' })
+    await it.change("UPDATE course_plan SET plan = '{'")
     expect((await it.dispatchOnce()).subjects).toEqual({ ada: 'Clay', bert: 'Clay' })
   })
 
   test('a lesson without any text left waits until its file is back, and blocks no other', async () => {
     const it = await school(kind)
-    for (const name of ['ada', 'bert', 'carl', 'dora', 'emil', 'fred']) await it.enrol(name)
-    await rm(it.file('firing/1-clay.md'))
-    await it.query("DELETE FROM course_text WHERE source LIKE '%subject: Clay%'")
-    await it.enrol('gina')
+    for (const name of ['ada', 'bert', 'carl', 'dora', 'emil', 'fred']) await it.enrol({ name })
+    await it.remove('1-clay.md')
+    await it.change("DELETE FROM course_text WHERE source LIKE '%subject: Clay%'")
+    await it.enrol({ name: 'gina' })
     const held = await it.dispatchOnce()
     expect(held.subjects).toEqual({ gina: 'Fire' })
     expect(held).toMatchObject({ sent: 1, failed: 6, waiting: 6 })
     expect(held.results.find(({ sent }) => !sent)?.reason).toBe(
       'the platform has no lesson firing-1-clay: put its file back',
     )
-    await it.write('firing/1-clay.md', lesson('Clay, found'))
+    await it.write('1-clay.md', 'Clay, found')
     it.pass(2 * 60 * 60 * 1000)
     expect(Object.keys((await it.dispatchOnce()).subjects)).toHaveLength(6)
   })
 
   test('texts and plans are deleted a day after the last reader of them has finished, and no earlier', async () => {
     const it = await school(kind)
-    await it.enrol('ada')
-    await it.write('firing/1-clay.md', lesson('Clay, revised'))
-    await it.enrol('bert')
+    await it.enrol({ name: 'ada' })
+    await it.write('1-clay.md', 'Clay, revised')
+    await it.enrol({ name: 'bert' })
     expect(await it.prune()).toEqual({ texts: 5, plans: 2 })
     for (let day = 0; day < 2; day += 1) {
       await it.dispatchOnce()
@@ -193,9 +188,9 @@ describe.each(KEPT)('on %s', (kind) => {
     expect((await it.dispatchOnce()).subjects).toEqual({ ada: 'Glaze', bert: 'Glaze' })
     expect(await it.prune()).toEqual({ texts: 5, plans: 2 })
     // Somebody whose process still has the old files begins with the old plan, which is then not deleted.
-    await it.write('firing/1-clay.md', lesson('Clay'))
-    await it.enrol('cleo')
-    await it.write('firing/1-clay.md', lesson('Clay, revised'))
+    await it.write('1-clay.md', 'Clay')
+    await it.enrol({ name: 'cleo' })
+    await it.write('1-clay.md', 'Clay, revised')
     it.pass(DAY_MS)
     expect(await it.prune()).toEqual({ texts: 5, plans: 2 })
     expect((await it.dispatchOnce()).subjects).toEqual({ cleo: 'Clay' })
