@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest'
 import type { CourseOptions } from '../../../src/core/course/open.ts'
 import type { CourseStore } from '../../../src/core/course/store.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/durations.ts'
-import { PlatformError } from '../../../src/core/errors.ts'
 import { systemClock } from '../../../src/core/host.ts'
 import { suppressionChange } from '../../../src/core/mail/feedback/store.ts'
 import type { Hold } from '../../../src/core/mail/holds.ts'
@@ -256,15 +255,6 @@ describe.each(KEPT)('confirmations on %s', (kind) => {
     expect((await it.store.course.find('ada@example.com'))?.state).toBe('unconfirmed')
     await it.ask()
     expect(it.messages).toHaveLength(1)
-  })
-
-  test('a store that cannot be read after the answer loses nothing', async () => {
-    const it = await world(kind)
-    const away = new PlatformError('store_unavailable', 'The store cannot be read.')
-    const failing = it.process({ checkToken: () => Promise.reject(away) })
-    expect(await it.ask(failing)).toEqual({ status: 'pending', sent: true })
-    it.pass(LEASE_MS)
-    expect(await it.other.deliverMessages()).toBe(1)
   })
 
   test('a copy of the store mails what had not left, and both stores verify', async () => {

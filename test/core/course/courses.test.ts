@@ -111,46 +111,6 @@ describe.each(KEPT)('on %s', (kind) => {
     })
   })
 
-  test('after a course changes, current subscribers keep the old one and later ones get the new', async () => {
-    const it = await courseWith(0, { kind, catalog: catalogOf(pottery) })
-    await it.course.enrol({ ...ADA, course: 'pottery' })
-    await it.course.dispatch({ limit: 10 })
-    const edited = { ...pottery, lessons: ['course-day-7', 'course-day-6'] }
-    const later = (catalog: ReturnType<typeof catalogOf>) => it.open(it.store.course, { catalog })
-    const subject = async (catalog: ReturnType<typeof catalogOf>) => {
-      await later(catalog).dispatch({ limit: 10 })
-      return it.messages.at(-1)?.subject
-    }
-    const first = it.messages[0]?.subject
-    await it.course.enrol({ spelling: 'bob@example.com', identity: 'bob@example.com', course: 'quantum' })
-    await it.course.dispatch({ limit: 10 })
-    expect(it.messages.at(-1)?.subject).toBe(first)
-    it.pass(2 * DAY_MS)
-    await it.course.cancel({ identity: 'bob@example.com' })
-    // Without the course in the definition, nothing is sent and nothing is lost.
-    const without = await later(catalogOf()).dispatch({ limit: 10 })
-    expect(without.results).toMatchObject([
-      { sent: false, reason: expect.stringContaining('no course pottery') },
-    ])
-    it.pass(HOUR_MS + 1)
-    const second = await subject(catalogOf(edited))
-    expect(await it.course.find(ADA.identity, 'pottery')).toMatchObject({ sentDays: [1, 2], lessons: 3 })
-    it.pass(2 * DAY_MS)
-    const grace = { spelling: 'grace@example.com', identity: 'grace@example.com', course: 'pottery' }
-    await later(catalogOf(edited)).enrol(grace)
-    expect(await later(catalogOf(edited)).find(grace.identity, 'pottery')).toMatchObject({ lessons: 2 })
-    // The third lesson is gone for those who follow: Ada's course is over, and nobody gets what does not exist.
-    const sent = it.messages.length
-    await later(catalogOf({ ...edited, follow: 'latest' })).dispatch({ limit: 10 })
-    expect(it.messages.slice(sent).map((message) => message.to.address)).toEqual(['grace@example.com'])
-    expect(await it.course.find(ADA.identity, 'pottery')).toMatchObject({
-      sentDays: [1, 2],
-      lessons: 2,
-      nextAttemptAt: undefined,
-    })
-    expect(second).not.toBe(first)
-  })
-
   test('a reader who moves gets the next lesson at the same local hour, each later one in a slot of its own, in the new language', async () => {
     const it = await courseWith(0, { kind, catalog: catalogOf({ ...drawing, lessons: lessons(4) }) })
     const operator = { name: 'ops', place: 'box-1' }

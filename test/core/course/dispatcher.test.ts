@@ -99,31 +99,12 @@ test('a call counts, lists, logs and reports each message by what became of it',
   expect(lines.at(-1)).toEqual(['info', 'dispatched', logged])
 })
 
-test('when the pace cannot be kept the call fails, and when it was stopped meanwhile it ends: what was claimed is given back', async () => {
+test('when the pace cannot be kept the call fails, and what was claimed is given back', async () => {
   const it = await courseWith(3, { kind: 'memory' })
   const pace = { places: () => Promise.reject(new RangeError('no pace')), giveBack: () => {} }
   await expect(it.open(it.store.course, { more: { pace } }).dispatch({ limit: 10 })).rejects.toThrow(
     'no pace',
   )
-  const stop = new AbortController()
-  const asked: boolean[] = []
-  const stopping = it.open(it.store.course, {
-    more: {
-      pace: {
-        places: async (_, signal) => {
-          stop.abort()
-          asked.push(signal.aborted)
-          throw signal.reason
-        },
-        giveBack: () => {},
-      },
-    },
-  })
-  expect(await stopping.dispatch({ limit: 10, signal: stop.signal })).toMatchObject({
-    ...nothing,
-    remaining: 3,
-  })
-  expect(asked[0]).toBe(true)
   expect(it.messages).toEqual([])
   expect(await it.course.dispatch({ limit: 10 })).toMatchObject({ sent: 3, remaining: 0 })
 })

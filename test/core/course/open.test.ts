@@ -1,11 +1,9 @@
 import { expect, test } from 'vitest'
-import { createCatalog } from '../../../src/core/course/catalog.ts'
 import type { CourseOptions } from '../../../src/core/course/open.ts'
-import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
+import { HOUR_MS } from '../../../src/core/durations.ts'
 import type { Log } from '../../../src/core/host.ts'
 import type { Outcome } from '../../../src/core/mail/mailer.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
-import { learning } from '../../../src/presets/learning/platform.ts'
 import { courseWith } from '../../support/course.ts'
 import { compiledMails } from '../../support/learning.ts'
 
@@ -201,37 +199,6 @@ test('the Message-ID of the lesson in hand is that of its mail, and there is non
     await it.course.messageIdOf({ ...(await row()), sentDays: [1, 2, 3, 4, 5, 6, 7], lessons: 8 }),
   ).toBeUndefined()
   expect(await it.course.messageIdOf({ ...(await row()), course: 'gone' })).toBeUndefined()
-})
-
-test('a lesson links to its page, by its course unless that is the first, and so does a confirmation', async () => {
-  const pots = {
-    id: 'pots',
-    title: 'Pots',
-    lessons: ['course-day-1'],
-    cadence: { kind: 'every', ms: DAY_MS } as const,
-    spacingMs: 0,
-    follow: 'latest' as const,
-  }
-  const it = await courseWith(0, {
-    kind: 'memory',
-    catalog: createCatalog([...learning.courses, pots]),
-  })
-  const links = (at: number) =>
-    it.messages.at(at)?.text.match(/https:\/\/www\.example\.com\/[^\s)\]]+/g) ?? []
-  for (const [course, page, confirmation] of [
-    ['quantum', /\/1$/, /token=[\w-]+$/],
-    ['pots', /\/1\?course=pots$/, /token=[\w-]+&course=pots$/],
-  ] as const) {
-    it.messages.length = 0
-    const identity = `${course}@example.com`
-    await it.course.subscribe({ spelling: identity, identity, course })
-    await it.course.close()
-    expect(links(-1)).toEqual(expect.arrayContaining([expect.stringMatching(confirmation)]))
-    expect(await it.course.confirm(/token=([\w-]+)/.exec(links(-1).join())?.[1] ?? '')).toBe('confirmed')
-    await it.course.dispatch({ limit: 10 })
-    expect(it.messages).toHaveLength(2)
-    expect(links(-1)).toEqual(expect.arrayContaining([expect.stringMatching(page)]))
-  }
 })
 
 test('an unknown course cannot be started; an erasure is one entry in the audit log', async () => {

@@ -231,22 +231,13 @@ test('an enrolment keeps the hash of each text by language, and none of a course
       lesson === 'c' ? undefined : { de: textOf(`${lesson}-de`, 'de'), '': textOf(`${lesson}-en`) },
     compile: () => Promise.reject(new Error('nothing is compiled')),
   }
-  const catalog = createCatalog([course('pots'), course('partial', { lessons: ['a', 'c'] })], {
-    texts: async () => texts,
-  })
-  const begin = await catalog.begin()
+  const courses = [course('pots'), course('partial', { lessons: ['a', 'c'] })]
+  const begin = await createCatalog(courses, { texts: async () => texts }).begin()
   const pinned = (id: string) => begin({ course: id, confirmedAt: 0, timeZone: undefined })?.pinned
-  expect(JSON.parse(pinned('pots')?.plan ?? '')).toMatchObject({
-    texts: [
-      { '': 'a-en', de: 'a-de' },
-      { '': 'b-en', de: 'b-de' },
-    ],
-  })
   // In the order of the languages, because the version is made from it.
-  expect(pinned('pots')?.plan).toContain('{"":"a-en","de":"a-de"}')
+  expect(pinned('pots')?.plan).toContain('"texts":[{"":"a-en","de":"a-de"},{"":"b-en","de":"b-de"}]')
   expect(pinned('pots')?.texts.map(({ hash }) => hash)).toEqual(['a-de', 'a-en', 'b-de', 'b-en'])
-  expect(JSON.parse(pinned('partial')?.plan ?? '')).not.toHaveProperty('texts')
-  expect(pinned('partial')?.texts).toEqual([])
+  expect(pinned('partial')).toMatchObject({ texts: [], plan: expect.not.stringContaining('texts') })
 })
 
 test('lesson texts that cannot be read are warned of with the reason, and read again for the next enrolment', async () => {

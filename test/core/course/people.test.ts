@@ -136,47 +136,6 @@ test('an import hears of an interruption between two of its transactions', async
   expect(done).toBeLessThan(1000)
 })
 
-test('whoever is through with a course elsewhere gets nothing of it here, however many lessons it has', async () => {
-  const it = await courseWith(0, { catalog })
-  const list = `address,course,state,sent,${CONSENT}
-ada@example.com,choir,finished,,2026-01-02,form
-bob@example.com,daily,finished,2,2026-01-02,form
-eve@example.com,daily,confirmed,2,2026-01-02,form
-`
-  await all(it.course.admit(reading(list).people, { dryRun: false, file: 'people.csv' }, OPS))
-  for (let day = 0; day < 20; day += 1) {
-    await it.course.dispatch({ limit: 100 })
-    it.pass(DAY_MS)
-  }
-  expect(it.messages.map(({ to }) => to.address)).toEqual(['eve@example.com', 'eve@example.com'])
-  const exported = await all(it.course.people())
-  expect(exported.map(({ address, state, sent }) => [address, state, sent]).sort()).toEqual([
-    ['ada@example.com', 'finished', 0],
-    ['bob@example.com', 'finished', 2],
-    ['eve@example.com', 'finished', 4],
-  ])
-})
-
-test('a person who had a lesson elsewhere gets the next one here after the spacing of the course at the earliest', async () => {
-  const [own, local] = [
-    { ...daily, spacingMs: 2 * DAY_MS },
-    { ...weekly, spacingMs: 30 * DAY_MS },
-  ]
-  const spaced = createCatalog([own, local], { zones })
-  const it = await courseWith(0, { catalog: spaced })
-  const last = new Date(START - DAY_MS).toISOString()
-  const list = `address,course,sent,last_sent_at,${CONSENT}
-ada@example.com,daily,1,${last},2026-01-02,form
-bob@example.com,choir,1,${last},2026-01-02,form
-`
-  const { people } = readPeople(list, { courses: spaced.courses, now: START })
-  await all(it.course.admit(people, { dryRun: false, file: 'people.csv' }, OPS))
-  expect((await it.course.find('ada@example.com', 'daily'))?.nextAttemptAt).toBe(START + DAY_MS)
-  expect((await it.course.find('bob@example.com', 'choir'))?.nextAttemptAt).toBeGreaterThan(
-    START + 29 * DAY_MS,
-  )
-})
-
 test('the people of one course are exported also behind a page that has none of them', async () => {
   const it = await courseWith(500, { kind: 'memory' })
   await it.join('late@example.com', { id: 'person-late', course: 'choir', confirms: false })
@@ -401,7 +360,9 @@ describe.each(KEPT)('on %s', (kind) => {
           expect(found?.consent?.at).toBeLessThanOrEqual(START)
           const next = Math.max(START, nextAt)
           if (isFinished || sent === 4) expect(found?.dueAt).toBeUndefined()
-          else if (course === 'daily' || (course === 'spaced' && !lastSentAt)) expect(found?.dueAt).toBe(next)
+          else if (course === 'spaced')
+            expect(found?.dueAt).toBe(Math.max(next, (lastSentAt ?? 0) + spaced.spacingMs))
+          else if (course === 'daily') expect(found?.dueAt).toBe(next)
           else expect(found?.dueAt).toBeGreaterThanOrEqual(next)
         }
         for (let day = 1; day <= 4; day += 1) {
