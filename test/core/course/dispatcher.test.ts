@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { CourseStore } from '../../../src/core/course/store.ts'
-import type { Log } from '../../../src/core/host.ts'
+import { HOUR_MS, MINUTE_MS } from '../../../src/core/durations.ts'
+import { type Log, systemClock, type Timer } from '../../../src/core/host.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { virtualTime } from '../../simulation/virtual-time.ts'
 import { courseWith, START } from '../../support/course.ts'
@@ -8,7 +9,6 @@ import { compiledMails } from '../../support/learning.ts'
 import { during } from '../../support/virtual-work.ts'
 
 const SECOND = 1000
-const HOUR_MS = 60 * 60 * SECOND
 const nothing = { processed: 0, sent: 0, failed: 0, unknown: 0, results: [] }
 
 /** A log that keeps what it is given. */
@@ -178,4 +178,61 @@ test('a call fails if the store cannot record that lessons that had no turn yet 
   }
   await expect(it.open(broken).dispatch({ limit: people })).rejects.toThrow('no such column')
   expect(it.messages.length).toBeLessThanOrEqual(50)
+})
+
+const BUSY = { kind: 'transient', scope: 'message', reason: 'cannot take it now (503)' } as const
+
+test('a provider that takes nothing for two days parks nobody: each lesson leaves once it takes them again', async () => {
+  const it = await courseWith(12)
+  it.answer(() => BUSY)
+  for (let passed = 0; passed < 48 * HOUR_MS; passed += 5 * MINUTE_MS) {
+    await it.course.dispatch({})
+    it.pass(5 * MINUTE_MS)
+  }
+  expect(it.messages.length).toBeGreaterThan(12 * 12)
+  it.answer(({ key }) => ({ kind: 'sent', id: key }))
+  it.pass(6 * HOUR_MS)
+  expect(await it.course.dispatch({})).toMatchObject({ sent: 12, failed: 0 })
+})
+
+test.each([false, true])(
+  'a lesson that fails twelve times while others are taken is parked; a process for each run: %s',
+  async (alone) => {
+    const it = await courseWith(3)
+    const dispatch = () => (alone ? it.open(it.store.course) : it.course).dispatch({})
+    const ofOne = () => it.messages.filter(({ to }) => to.address === 'p0@example.com').length
+    it.answer((message) =>
+      message.to.address === 'p0@example.com' ? BUSY : { kind: 'sent', id: message.key },
+    )
+    for (let passed = 0; passed < 60 * HOUR_MS; passed += 5 * MINUTE_MS) {
+      await dispatch()
+      it.pass(5 * MINUTE_MS)
+    }
+    expect(ofOne()).toBeGreaterThanOrEqual(12)
+    const [one] = await it.rows()
+    expect(one).toMatchObject({ nextAttemptAt: undefined, problem: { kind: 'parked' } })
+    const before = ofOne()
+    it.pass(12 * HOUR_MS)
+    await dispatch()
+    expect(ofOne()).toBe(before)
+  },
+)
+
+test('a run without a limit holds the leases of what it has in hand, and none of what it has recorded', async () => {
+  const it = await courseWith(1700, { kind: 'memory' })
+  let [held, most] = [0, 0]
+  const sleep: Timer['sleep'] = async (ms, signal) => {
+    const lease = ms > 1000
+    if (lease) most = Math.max(most, ++held)
+    try {
+      await systemClock.sleep(ms, signal)
+    } finally {
+      if (lease) held -= 1
+    }
+  }
+  const course = it.open(it.store.course, { timer: { ...systemClock, sleep } })
+  expect(await course.dispatch({ limit: Number.POSITIVE_INFINITY })).toMatchObject({ sent: 1700 })
+  expect(held).toBe(0)
+  expect(most).toBeGreaterThan(0)
+  expect(most).toBeLessThanOrEqual(3)
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { isTimeZone } from '../../../src/core/course/definition.ts'
+import { isLanguage, isTimeZone } from '../../../src/core/course/definition.ts'
 import { arrivalAt, dueAt, movedDue, nextLesson } from '../../../src/core/course/due.ts'
 import { nextDay } from '../../../src/core/course/subscription.ts'
 import { zones } from '../../../src/core/course/zones.ts'
@@ -229,4 +229,32 @@ test('a slot at the very moment of the confirmation counts, and one a millisecon
   ])
   expect([1, 2, 3].map((day) => due(monday + 1, day))).toEqual(['2026-11-26', '2026-11-30', '2026-12-03'])
   expect(() => dueAt({ cadence, spacingMs: 0 }, { confirmedAt: 0 }, 1, undefined)).toThrow('needs time zones')
+})
+
+test.each([
+  [true, ['en', 'pt-BR', 'zh-Hant-TW', 'de-1996', 'es-419', 'DE']],
+  [false, ['en-12', 'old-v2', 'de-de-de', 'zh-cmn', 'no-bok', 'de-', 'en_US', 'german', 'i-klingon', '']],
+])('is a language tag, whatever its form: %s', (is, tags) => {
+  expect(tags.filter((tag) => isLanguage(tag) !== is)).toEqual([])
+})
+
+test('every accepted language works in all formatters', () => {
+  const part = fc.stringMatching(/^[A-Za-z0-9]{1,9}$/)
+  const tag = fc.array(part, { minLength: 1, maxLength: 5 }).map((parts) => parts.join('-'))
+  const accepted: string[] = []
+  fc.assert(
+    fc.property(
+      fc.oneof(tag, fc.stringMatching(/^[a-z]{2,3}(-[A-Za-z0-9]{2,4}){0,3}$/), fc.string()),
+      (text) => {
+        if (!isLanguage(text)) return
+        accepted.push(text)
+        expect(new Intl.DisplayNames('en', { type: 'language', fallback: 'code' }).of(text)).toBeTruthy()
+        new Intl.DateTimeFormat(text).format(0)
+        new Intl.NumberFormat(text).format(0)
+        expect(new Intl.Locale(text).language).not.toBe('')
+      },
+    ),
+    { numRuns: 300 },
+  )
+  expect(accepted.length).toBeGreaterThan(15)
 })
