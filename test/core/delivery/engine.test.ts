@@ -78,6 +78,7 @@ function engineOf({
     ...{ engine, source, asked, kept, settled, time, store: it, passing },
     run: (options: Parameters<typeof engine.run>[0] = {}) => passing(engine.run(options)),
     limits: () => asked.map((one) => one.limit),
+    count: (kind: string) => settled.filter((one) => one.endsWith(` ${kind}`)).length,
   }
 }
 
@@ -96,7 +97,6 @@ test.each([
   [20, 0, 1],
   [10, 0.49, 0],
   [10, 0.5, 1],
-  [399, 0.05, 20],
 ])('of %i claims, when chance says %d, %i may be retries', async (limit, fraction, retries) => {
   const it = engineOf({ fraction })
   await it.run({ limit })
@@ -134,7 +134,7 @@ test('once nothing more is due the store is not asked again, until a job came to
 
 test('when claims grew old before their turn, as few are claimed as there are lines, then twice as many each time', async () => {
   const it = engineOf({
-    due: 2000,
+    due: 2500,
     lines: 20,
     // The first ones take until the others of their batch are too old to begin.
     send: async (name) => {
@@ -142,9 +142,9 @@ test('when claims grew old before their turn, as few are claimed as there are li
       return SENT
     },
   })
-  await it.run({ limit: 2000 })
+  expect(await it.run({ limit: 2000 })).toMatchObject({ sent: 2000 })
   expect(it.limits().slice(0, 4)).toEqual([400, 20, 40, 80])
-  expect(it.settled.filter((one) => one.endsWith('untried'))).toHaveLength(380)
+  expect(it.count('untried')).toBe(380)
 })
 
 test('what was claimed before a fault is sent and recorded, and the run then rejects with it', async () => {
@@ -168,8 +168,7 @@ test('a fault before the handover stops a run: what is out is recorded, and all 
     },
   })
   await expect(it.run({ limit: 300 })).rejects.toThrow('a fault')
-  const of = (kind: string) => it.settled.filter((one) => one.endsWith(kind)).length
-  expect([of('sent'), of('untried')]).toEqual([2, 298])
+  expect([it.count('sent'), it.count('untried')]).toEqual([2, 298])
 })
 
 test('claims that came too late to be sent are released, and no more are claimed', async () => {
@@ -189,8 +188,7 @@ test('a run that is stopped waits for what is out and for what it asked for, rel
   })
   it.time.after(SECOND, () => stopping.abort())
   await it.run({ signal: stopping.signal })
-  const of = (kind: string) => it.settled.filter((one) => one.endsWith(kind)).length
-  expect([it.limits(), of('sent'), of('untried')]).toEqual([[400], 2, 398])
+  expect([it.limits(), it.count('sent'), it.count('untried')]).toEqual([[400], 2, 398])
   expect(it.time.elapsed()).toBeLessThan(2.1 * SECOND)
 })
 
@@ -198,8 +196,7 @@ test('a run whose messages get lost one after the other stops, and leaves the ot
   const lost: SendOutcome = { kind: 'unknown', reason: 'the connection broke' }
   const it = engineOf({ due: 400, send: async () => lost })
   expect(await it.run()).toMatchObject({ sent: 0, stopped: '5 failures in a row: the connection broke' })
-  const unknown = it.settled.filter((one) => one.endsWith('unknown'))
-  expect([unknown.length, it.settled.length]).toEqual([6, 400])
+  expect([it.count('unknown'), it.settled.length]).toEqual([6, 400])
   const mixed = engineOf({ due: 400, send: async (name) => (Number(name.slice(2)) % 5 === 4 ? SENT : lost) })
   expect(await mixed.run()).toMatchObject({ sent: 80, stopped: undefined })
 })
@@ -267,7 +264,7 @@ test('while a stream is held nothing is claimed, and what is claimed already is 
     held: async () => (holds.length > 0 ? holds.pop() : 'mail is paused'),
   })
   expect(await later.run()).toMatchObject({ sent: 2, stopped: 'mail is paused' })
-  expect(later.settled.filter((one) => one.endsWith('untried'))).toHaveLength(3)
+  expect(later.count('untried')).toBe(3)
 })
 
 test('a refusal whose outcome cannot be recorded fails the run, once what is out is answered', async () => {
@@ -319,29 +316,31 @@ test('a run that is stopped while it claims gives back the places of all that it
   ])
 })
 
-/** A provider that takes two messages a second, and says when it takes more. */
-function twoASecond(time: { elapsed: () => number }) {
-  const taken: number[] = []
-  return async (): Promise<SendOutcome> => {
-    const second = Math.floor(time.elapsed() / SECOND)
-    if (taken.filter((at) => at === second).length === 2)
-      return { kind: 'transient', scope: 'connection', reason: 'our rate', retryAfterMs: SECOND }
-    taken.push(second)
-    return SENT
-  }
-}
+const TOO_FAST = { kind: 'transient', scope: 'connection', reason: 'our rate', retryAfterMs: SECOND } as const
 
 test.each([
-  ['lessons', COURSE],
-  ['mails', MAIL],
-])(
+  ['lessons', COURSE, 2, 40, 70],
+  ['mails', MAIL, 2, 40, 70],
+  // Its limit is met each time that they leave at once again, and ever more rarely.
+  ['lessons', COURSE, 25, 400, 40],
+] as const)(
   'a provider that limits our rate for a second is waited for: %s leave as fast as it takes them',
-  async (_, stream) => {
-    const it = engineOf({ due: 40, lines: 20, stream, send: () => send() })
-    const send = twoASecond(it.time)
-    expect(await it.run()).toMatchObject({ sent: 40, stopped: undefined })
-    expect(it.time.elapsed()).toBeLessThan(60 * SECOND)
+  async (_, stream, perSecond, due, mostRefused) => {
+    const taken = new Map<number, number>()
+    let refused = 0
+    const send = async () => {
+      await it.time.clock.sleep(SECOND / 20)
+      const second = Math.floor(it.time.elapsed() / SECOND)
+      const count = taken.get(second) ?? 0
+      if (count === perSecond) refused += 1
+      else taken.set(second, count + 1)
+      return count === perSecond ? TOO_FAST : SENT
+    }
+    const it = engineOf({ due, lines: 40, stream, send })
+    expect(await it.run()).toMatchObject({ sent: due, stopped: undefined })
     expect(new Set(it.settled.map((one) => one.split(' ')[1]))).toEqual(new Set(['sent']))
+    expect(it.time.elapsed()).toBeLessThan((due / perSecond) * 3 * SECOND)
+    expect(refused).toBeLessThan(mostRefused)
   },
 )
 
@@ -350,8 +349,7 @@ test('after a provider limited our rate for a moment, lessons leave at once agai
   let [out, asked] = [0, 0]
   const send = async (): Promise<SendOutcome> => {
     asked += 1
-    if (asked === 5)
-      return { kind: 'transient', scope: 'connection', reason: 'our rate', retryAfterMs: SECOND }
+    if (asked === 5) return TOO_FAST
     out += 1
     if (asked > 100) most = Math.max(most, out)
     await it.time.clock.sleep(SECOND / 10)
@@ -364,26 +362,6 @@ test('after a provider limited our rate for a moment, lessons leave at once agai
   expect(it.time.elapsed()).toBeLessThan(12 * SECOND)
 })
 
-test('a provider whose limit is met each time that lessons leave at once again loses none, and meets it ever more rarely', async () => {
-  const taken = new Map<number, number>()
-  let refused = 0
-  const send = async (): Promise<SendOutcome> => {
-    await it.time.clock.sleep(SECOND / 20)
-    const second = Math.floor(it.time.elapsed() / SECOND)
-    const count = taken.get(second) ?? 0
-    if (count === 25) {
-      refused += 1
-      return { kind: 'transient', scope: 'connection', reason: 'our rate', retryAfterMs: SECOND }
-    }
-    taken.set(second, count + 1)
-    return SENT
-  }
-  const it = engineOf({ due: 400, lines: 40, send })
-  expect(await it.run()).toMatchObject({ sent: 400, stopped: undefined })
-  expect(new Set(it.settled.map((one) => one.split(' ')[1]))).toEqual(new Set(['sent']))
-  expect(refused).toBeLessThan(40)
-})
-
 test('a provider that goes on limiting our rate is left alone after five messages, and what it limits for longer at once', async () => {
   for (const [retryAfterMs, tries] of [
     [SECOND, 6],
@@ -393,11 +371,11 @@ test('a provider that goes on limiting our rate is left alone after five message
     let asked = 0
     const send = async (): Promise<SendOutcome> => {
       asked += 1
-      return { kind: 'transient', scope: 'connection', reason: 'our rate', retryAfterMs }
+      return { ...TOO_FAST, retryAfterMs }
     }
     const it = engineOf({ due: 3, lines: 1, send })
     expect(await it.run()).toMatchObject({ sent: 0, stopped: 'our rate' })
     expect(asked).toBe(tries)
-    expect(it.settled.filter((one) => one.endsWith('untried'))).toHaveLength(2)
+    expect(it.count('untried')).toBe(2)
   }
 })
