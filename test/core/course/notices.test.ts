@@ -278,18 +278,48 @@ describe.each(KEPT)('notices on %s', (kind) => {
     },
   )
 
-  test('mails no notices during a silence, and afterwards only those of failures that last', async () => {
-    const { opens, closes, round, says, pass, silences } = await world(kind, 'ada')
-    await silences(10 * MINUTE)
-    await opens('mail')
-    await opens('store')
-    await round()
-    await closes('mail')
-    await round()
-    expect(says()).toEqual([])
-    pass(11 * MINUTE)
-    await round()
-    expect(says()).toEqual(['ada opened store-2'])
+  // Each step, and what is mailed after how many minutes.
+  test.each([
+    [
+      'of failures that last, and of nothing before',
+      ['silence 10', 'open mail', 'open store', 'round', 'close mail', 'round', 'pass 11', 'round'],
+      ['11: opened store-2'],
+    ],
+    [
+      'first of what ended during it, then of what began again',
+      ['open mail', 'round', 'silence 10', 'pass 1', 'close mail', 'pass 1', 'open mail', 'round', 'pass 10'],
+      ['0: opened mail-1', '12: closed mail-1', '12: opened mail-2'],
+    ],
+    [
+      'of the end of an incident that an operator told them of meanwhile',
+      ['silence 60', 'open mail', 'round', 'pass 1', 'tell mail-1', 'round', 'close mail', 'pass 60'],
+      ['1: announced u1', '61: closed mail-1'],
+    ],
+    [
+      'of what still fails, also when an operator has acknowledged it meanwhile',
+      ['silence 10', 'open mail', 'acknowledge mail-1', 'round', 'pass 11', 'round', 'round', 'close mail'],
+      ['11: opened mail-1', '11: closed mail-1'],
+    ],
+  ])('after a silence, visitors hear %s', async (_, steps, heard) => {
+    const it = await world(kind, 'ada')
+    const begin = it.now()
+    const mailed: string[] = []
+    const doing: Record<string, (what: string) => unknown> = {
+      silence: (minutes) => it.silences(Number(minutes) * MINUTE),
+      open: (cause) => it.opens(cause),
+      close: (cause) => it.closes(cause),
+      tell: (incident) => it.updates('u1', incident),
+      acknowledge: (id) => it.store.incidents.acknowledge({ id, now: it.now(), by: 'eve' }),
+      pass: (minutes) => it.pass(Number(minutes) * MINUTE),
+      round: () => it.round(),
+    }
+    for (const step of [...steps, 'round', 'round']) {
+      const [verb = '', what = ''] = step.split(' ')
+      await doing[verb]?.(what)
+      const minutes = (it.now() - begin) / MINUTE
+      for (const { subject } of it.messages.splice(0)) mailed.push(`${minutes}: ${subject}`)
+    }
+    expect(mailed).toEqual(heard)
   })
 
   test('a notice published before a silence waits for its end, in every dispatching process', async () => {
@@ -388,57 +418,12 @@ describe.each(KEPT)('notices on %s', (kind) => {
     expect(says()).toHaveLength(4)
   })
 
-  test('after a silence, subscribers hear first of what ended during it, then of what began again', async () => {
-    const { opens, closes, round, says, pass, silences } = await world(kind, 'ada')
-    await opens('mail')
-    await round()
-    await silences(10 * MINUTE)
-    pass(MINUTE)
-    await closes('mail')
-    pass(MINUTE)
-    await opens('mail')
-    await round()
-    pass(10 * MINUTE)
-    await round(2)
-    expect(says()).toEqual(['ada opened mail-1', 'ada closed mail-1', 'ada opened mail-2'])
-  })
-
   test('a dozen notices of one moment reach a subscriber in the order of their causes', async () => {
     const { round, says, announces } = await world(kind, 'ada')
     const ids = Array.from({ length: 12 }, (_, n) => `work-${n + 1}`)
     for (const id of ids) await announces(id)
     await round()
     expect(says()).toEqual(ids.map((id) => `ada announced ${id}`))
-  })
-
-  test('visitors whom an operator told of an incident during a silence hear of its end', async () => {
-    const { opens, closes, round, says, pass, silences, updates } = await world(kind, 'ada')
-    await silences(HOUR)
-    const incident = await opens('mail')
-    await round()
-    pass(MINUTE)
-    await updates('u1', incident)
-    await round()
-    pass(MINUTE)
-    await closes('mail')
-    pass(HOUR)
-    await round(2)
-    expect(says()).toEqual(['ada announced u1', `ada closed ${incident}`])
-  })
-
-  test('visitors hear of what still fails after a silence, also when an operator has acknowledged it meanwhile', async () => {
-    const { opens, closes, round, says, pass, store, now, silences } = await world(kind, 'ada')
-    await silences(10 * MINUTE)
-    const id = await opens('mail')
-    await store.incidents.acknowledge({ id, now: now(), by: 'eve' })
-    await round()
-    expect(says()).toEqual([])
-    pass(11 * MINUTE)
-    await round(2)
-    expect(says()).toEqual(['ada opened mail-1'])
-    await closes('mail')
-    await round()
-    expect(says()).toEqual(['ada opened mail-1', 'ada closed mail-1'])
   })
 
   test('a permanently refused notice does not block later ones, and waiting lessons do not block notices', async () => {
