@@ -205,6 +205,19 @@ test('an outcome whose claim is lost counts only if the lesson was sent, and onl
   expect(left && record({ ...left, problem }, sent)?.problem).toBe(problem)
 })
 
+test('an attempt whose claim was ended while it was out is over when it is answered, and what is unknown stays known', () => {
+  const left = unsubscribe(taken, 1, NOW) as SubscriptionRecord
+  const over = { claimedAt: undefined, leaseUntil: undefined }
+  const answered = (outcome: Outcome, before = left) =>
+    changes(before, record(before, settle(claim, outcome, NOWS)))
+  const unknown = { kind: 'unknown', reason: 'late' } as const
+  expect(answered({ kind: 'permanent', reason: 'r', hardBounce: false })).toEqual(over)
+  expect(answered(unknown)).toEqual({ ...over, problem: { ...unknown, since: NOWS.now } })
+  const problem = { kind: 'bounced', reason: 'r', since: 5 } as const
+  expect(answered(unknown, { ...left, problem })).toEqual(over)
+  expect(record({ ...left, ...over }, settle(claim, unknown, NOWS))).toBeUndefined()
+})
+
 test('a returned claim waits from its due time if nothing was tried, and from now otherwise', () => {
   const due = { ...claim, dueAt: NOW }
   const problem = { kind: 'failed', reason: 'r', since: 1 } as const
@@ -277,6 +290,32 @@ test('in another time zone the lesson in hand moves, unless it was tried already
   expect(changes(taken, prefer(taken, there, NOW + 5))).toEqual(there)
   expect(changes(enrolled, prefer(enrolled, { language: 'fr' }, NOW + 5))).toEqual({ language: 'fr' })
   expect(prefer(enrolled, { timeZone: 'Europe/Berlin', language: 'de' }, NOW + 5)).toBeUndefined()
+})
+
+test('feedback about an address ends its course, with the reason, and says nothing twice', () => {
+  const at = { at: NOW, reason: 'r', now: NOW + 5 }
+  expect(changes(enrolled, endByFeedback(enrolled, 'end-suppressed', at))).toEqual({
+    state: 'unsubscribed',
+    unsubscribedAt: NOW + 5,
+    nextAttemptAt: undefined,
+    fence: 2,
+    problem: { kind: 'suppressed', reason: 'r', since: NOW + 5 },
+  })
+  const dead = endByFeedback(enrolled, 'end-dead', at)
+  expect(dead && endByFeedback(dead, 'end-dead', at)).toBeUndefined()
+  expect(dead && endByFeedback(dead, 'end-suppressed', at)?.problem?.kind).toBe('suppressed')
+  expect(endByFeedback(ada, 'end-dead', at)).toBeUndefined()
+  const left = unsubscribe(enrolled, 1, NOW + 9)
+  // Later than their own end, which stays.
+  expect(left && endByFeedback(left, 'end-dead', at)).toMatchObject({
+    unsubscribedAt: NOW + 9,
+    problem: { since: NOW + 10 },
+  })
+  expect(changes(dead ?? ada, dead && endByFeedback(dead, 'release', at))).toEqual({
+    problem: undefined,
+    fence: 3,
+  })
+  expect(endByFeedback(enrolled, 'release', at)).toBeUndefined()
 })
 
 test('an unsubscribe reported by a provider ends the course unless it is older than the confirmation', () => {
