@@ -1,32 +1,15 @@
 import { execFileSync } from 'node:child_process'
 import { closeSync, openSync, writeSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { loadEnvironment, readTextFile } from '../../src/cli/environment.ts'
-import { runProgram } from '../../src/cli/program.ts'
 import { writeReport } from '../../src/cli/report.ts'
 import { LIVE_FINDINGS } from '../../src/core/env/explanations.ts'
 import type { Finding } from '../../src/core/finding.ts'
 import { systemClock } from '../../src/core/host.ts'
 import { testContext } from '../support/context.ts'
-import { emptyFolder } from '../support/folder.ts'
-
-async function folderWith(files: Readonly<Record<string, string | Uint8Array>>) {
-  const cwd = await emptyFolder()
-  for (const [name, content] of Object.entries(files)) await writeFile(path.join(cwd, name), content)
-  return cwd
-}
-
-test.each([
-  ['UTF-16, the low byte first', Uint8Array.of(0xff, 0xfe, 0x41, 0), 'is UTF-16'],
-  ['UTF-16, the high byte first', Uint8Array.of(0xfe, 0xff, 0, 0x41), 'is UTF-16'],
-  ['binary', Uint8Array.of(0x41, 0, 0x42), 'is a binary file'],
-  ['no UTF-8', Uint8Array.of(0x41, 0xff), 'is not valid UTF-8'],
-])('a file that is %s is refused as that', async (_, bytes, why) => {
-  const { context } = testContext({ cwd: await folderWith({ '.env': bytes }) })
-  await expect(readTextFile(context, '.env')).rejects.toThrow(`.env ${why}`)
-})
+import { emptyFolder, folderWith } from '../support/folder.ts'
+import { run } from '../support/run.ts'
 
 test.skipIf(process.platform === 'win32')(
   'a pipe is read to its end, also of a writer that pauses',
@@ -80,56 +63,23 @@ test('a finding about a secret from a file points to the line that names the fil
   expect(origin('MAILER_API_KEY')?.location).toEqual({ file: '.env', line: 2, column: 1 })
 })
 
-test('a finding about several variables points to the first of them that a file sets', async () => {
-  const cwd = await folderWith({ '.env': '\nDATASTORE_JWKS_URL=https://keys.example/jwks\n' })
-  const { context, stdout } = testContext({ cwd, env: { DATASTORE_JWT_SECRET: 'f7Qx9LmZp0Rt5WvYk2Uj8Hd3' } })
-  await runProgram(['preflight', '--no-config', '--env-file', '.env', '--format', 'json'], context)
-  const { findings }: { findings: readonly Finding[] } = JSON.parse(stdout())
-  const both = findings.filter(
-    ({ present }) => present.length === 2 && present.includes('DATASTORE_JWKS_URL'),
-  )
-  expect(both.map(({ location }) => location)).toContainEqual({ file: '.env', line: 2, column: 1 })
-})
-
 test('a report shows what is not configured only when asked, in every format', async () => {
   for (const format of ['text', 'json', 'github', 'sarif', 'junit']) {
-    const shown = async (...more: string[]) => {
-      const { context, stdout } = testContext({ cwd: await folderWith({}) })
-      await runProgram(['preflight', '--no-config', '--format', format, ...more], context)
-      return stdout()
-    }
-    expect(await shown()).not.toContain('group-absent')
-    expect(await shown('--notices')).toContain('group-absent')
+    const preflight = ['preflight', '--format', format]
+    expect((await run(preflight)).stdout).not.toContain('group-absent')
+    expect((await run([...preflight, '--notices'])).stdout).toContain('group-absent')
   }
 })
 
 test('the errors of a report come first, wherever they were found', async () => {
   const cwd = await folderWith({ '.env': 'API_URL=no address\nMAILER_API_KEY_FILE=/nowhere/key\n' })
-  const { context, stdout } = testContext({ cwd })
-  expect(
-    await runProgram(['preflight', '--env-file', '.env', '--format', 'json', '--notices'], context),
-  ).toBe(1)
-  const { findings } = JSON.parse(stdout()) as { findings: Finding[] }
+  const { code, stdout } = await run(['preflight', '-e', '.env', '--format', 'json', '--notices'], { cwd })
+  expect(code).toBe(1)
+  const { findings } = JSON.parse(stdout) as { findings: Finding[] }
   const severities = findings.map(({ severity }) => severity)
   expect(new Set(severities)).toEqual(new Set(['error', 'warning', 'notice']))
   const rank = { error: 0, warning: 1, notice: 2 }
   expect(severities).toEqual(severities.toSorted((a, b) => rank[a] - rank[b]))
-})
-
-test('a comparison says which file lacks a name, to which an empty value is none, and no value', async () => {
-  const cwd = await folderWith({
-    a: 'API_URL=http://canary-a\nBUILD_STAMP=1\nOWN=x\nLOG_LEVEL=\nSTORE_URL="  "\n',
-    b: 'API_URL=http://canary-b\nAGENT_URL=http://canary\nOWN=x\n',
-  })
-  const { context, stdout } = testContext({ cwd })
-  expect(await runProgram(['env', 'diff', 'a', 'b', '--format', 'json'], context)).toBe(1)
-  const { variables } = JSON.parse(stdout()) as { variables: { name: string; state: string }[] }
-  expect(variables.map(({ name, state }) => `${name} ${state}`)).toEqual([
-    'AGENT_URL only in the second',
-    'API_URL different values',
-    'BUILD_STAMP only in the first',
-  ])
-  expect(stdout()).not.toContain('canary')
 })
 
 /** Where the other side was not reached, or refused us. */

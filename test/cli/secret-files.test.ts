@@ -1,23 +1,17 @@
 import { execFileSync } from 'node:child_process'
-import { mkdir, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, symlink } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { loadEnvironment } from '../../src/cli/environment.ts'
-import { runProgram } from '../../src/cli/program.ts'
 import { testContext } from '../support/context.ts'
-import { emptyFolder } from '../support/folder.ts'
+import { emptyFolder, folderWith } from '../support/folder.ts'
+import { run } from '../support/run.ts'
 
 const SECRET = 'kUj2-canary-7fQx9LmZp0Rt5WvY'
 
 async function preflight(env: Record<string, string>, files: Record<string, string | Buffer> = {}) {
-  const cwd = await emptyFolder()
-  for (const [name, content] of Object.entries(files)) await writeFile(path.join(cwd, name), content)
+  const cwd = await folderWith(files)
   return { cwd, ...(await run(['preflight', '--format', 'json'], { cwd, env })) }
-}
-
-async function run(args: string[], parts: Parameters<typeof testContext>[0]) {
-  const { context, stdout, stderr } = testContext(parts)
-  return { code: await runProgram(args, context), stdout: stdout(), stderr: stderr() }
 }
 
 const idsIn = (stdout: string) =>
@@ -31,25 +25,18 @@ test.each([
   ['two newlines', `${SECRET}\n\n`, `${SECRET}\n`],
   ['no newline', SECRET, SECRET],
 ])('a secret whose file ends with %s loses one newline at most', async (_, content, value) => {
-  const cwd = await emptyFolder()
-  await writeFile(path.join(cwd, 'secret'), content)
+  const cwd = await folderWith({ secret: content })
   const { context } = testContext({ cwd, env: { EMAIL_DISPATCH_SECRET_FILE: 'secret' } })
   const { env } = await loadEnvironment(context, [])
   expect(env).toEqual({ EMAIL_DISPATCH_SECRET: value })
 })
 
 test('a secret in a file configures its group as its value would, also through the links of Kubernetes', async () => {
-  const cwd = await emptyFolder()
-  await writeFile(path.join(cwd, 'mounted'), `${SECRET}\n`)
+  const cwd = await folderWith({ mounted: `${SECRET}\n` })
   await symlink('mounted', path.join(cwd, 'secret'))
-  const byFile = await run(['preflight', '--format', 'json'], {
-    cwd,
-    env: { EMAIL_DISPATCH_SECRET_FILE: 'secret' },
-  })
-  const byValue = await run(['preflight', '--format', 'json'], {
-    cwd,
-    env: { EMAIL_DISPATCH_SECRET: SECRET },
-  })
+  const shown = (env: Record<string, string>) => run(['preflight', '--format', 'json'], { cwd, env })
+  const byFile = await shown({ EMAIL_DISPATCH_SECRET_FILE: 'secret' })
+  const byValue = await shown({ EMAIL_DISPATCH_SECRET: SECRET })
   expect(byFile).toEqual(byValue)
   expect(byFile.stdout).not.toContain(SECRET)
 })
@@ -102,8 +89,7 @@ test.each(['', '/'])('a secret with %j in it, put where the path belongs, is not
 })
 
 test('env check points to the line of the file that names the secret', async () => {
-  const cwd = await emptyFolder()
-  await writeFile(path.join(cwd, '.env'), '# secrets\nEMAIL_DISPATCH_SECRET_FILE=/run/absent/dispatch\n')
+  const cwd = await folderWith({ '.env': '# secrets\nEMAIL_DISPATCH_SECRET_FILE=/run/absent/dispatch\n' })
   const { code, stdout } = await run(['env', 'check', '.env', '--format', 'json'], { cwd })
   expect(code).toBe(1)
   expect(JSON.parse(stdout)).toMatchObject({
