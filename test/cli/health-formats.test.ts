@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { runProgram } from '../../src/cli/program.ts'
-import { testContext } from '../support/context.ts'
+import { run } from '../support/run.ts'
 import { junitFaults, schemaFaults } from '../support/schemas.ts'
 import { healthBody, serve } from '../support/servers.ts'
 
@@ -37,12 +36,15 @@ async function platform() {
   return ['--url', `web=${web}`, `api=${api}`, 'agent=http://127.0.0.1:1']
 }
 
+const answering = async (body: Record<string, unknown>) => [
+  '--url',
+  `web=${await serve((_, response) => response.end(healthBody(body)))}`,
+]
+
 async function health(format: string) {
-  const { context, stdout, stderr } = testContext()
-  const code = await runProgram(['health', ...(await platform()), '--format', format], context)
-  expect(stderr()).toBe('')
-  expect(code).toBe(3)
-  return stdout()
+  const { code, stdout, stderr } = await run(['health', ...(await platform()), '--format', format])
+  expect({ code, stderr }).toEqual({ code: 3, stderr: '' })
+  return stdout
 }
 
 test('json says what was seen, what follows from what, and which builds run', async () => {
@@ -79,25 +81,13 @@ test('json says what was seen, what follows from what, and which builds run', as
 
 test.each([
   ['a platform in trouble', platform],
-  [
-    'a service that is well',
-    async () => ['--url', `web=${await serve((_, response) => response.end(healthBody()))}`],
-  ],
-  [
-    'a service that says it fails and not why',
-    async () => [
-      '--url',
-      `web=${await serve((_, response) => response.end(healthBody({ state: 'failing' })))}`,
-    ],
-  ],
+  ['a service that is well', () => answering({})],
+  ['a service that says it fails and not why', () => answering({ state: 'failing' })],
 ] as const)('the document of %s keeps to its published schema', async (_, start) => {
-  const { context, stdout } = testContext()
-  await runProgram(['health', ...(await start()), '--format', 'json'], context)
-  const schema = readFileSync(
-    new URL('../../docs/reference/schemas/health.schema.json', import.meta.url),
-    'utf8',
-  )
-  expect(schemaFaults(JSON.parse(schema) as Record<string, unknown>, JSON.parse(stdout()))).toEqual([])
+  const { stdout } = await run(['health', ...(await start()), '--format', 'json'])
+  const file = new URL('../../docs/reference/schemas/health.schema.json', import.meta.url)
+  const schema = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>
+  expect(schemaFaults(schema, JSON.parse(stdout))).toEqual([])
 })
 
 test('text names the root cause once and its follower as such', async () => {
@@ -127,22 +117,14 @@ test.each([
   [['--wait', '1s', '--consecutive', '9'], 'not often enough in a row: degraded: web'],
   [[], undefined],
 ])('junit with %j is as red as the exit code: %s', async (args, message) => {
-  const url = await serve((_, response) =>
-    response.end(
-      healthBody({
-        state: 'degraded',
-        build: 'b1',
-        probes: { mail: { state: 'degraded', checked: false, reason: 'half-configured, so it is off' } },
-      }),
-    ),
-  )
-  const { context, stdout } = testContext()
-  const code = await runProgram(['health', '--url', `web=${url}`, '--format', 'junit', ...args], context)
+  const probes = { mail: { state: 'degraded', checked: false, reason: 'half-configured, so it is off' } }
+  const url = await answering({ state: 'degraded', build: 'b1', probes })
+  const { code, stdout } = await run(['health', ...url, '--format', 'junit', ...args])
   expect(code).toBe(message === undefined ? 0 : 1)
-  expect(await junitFaults(stdout())).toEqual([])
+  expect(await junitFaults(stdout)).toEqual([])
   const failure = message === undefined ? '' : `<failure type="verdict" message="${message}`
-  expect(stdout()).toContain(`<testcase classname="platform" name="verdict" time="0.0000">${failure}`)
-  expect(stdout()).toContain(`failures="${message === undefined ? 0 : 1}" errors="0"`)
+  expect(stdout).toContain(`<testcase classname="platform" name="verdict" time="0.0000">${failure}`)
+  expect(stdout).toContain(`failures="${message === undefined ? 0 : 1}" errors="0"`)
 })
 
 test('prom has one HELP and TYPE a metric, and escapes its labels', async () => {

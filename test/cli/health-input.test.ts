@@ -1,35 +1,39 @@
-import { writeFile } from 'node:fs/promises'
-import path from 'node:path'
 import { expect, test } from 'vitest'
-import { runProgram } from '../../src/cli/program.ts'
 import { CAUSES } from '../../src/core/network/causes.ts'
-import { testContext } from '../support/context.ts'
-import { emptyFolder } from '../support/folder.ts'
+import { folderWith } from '../support/folder.ts'
+import { type Parts, run as runIn } from '../support/run.ts'
 import { healthBody, serve } from '../support/servers.ts'
 
-async function run(args: readonly string[], parts: Parameters<typeof testContext>[0] = {}) {
-  const { context, stdout, stderr } = testContext(parts)
-  const code = await runProgram(['health', ...args], context)
-  return { code, stdout: stdout(), stderr: stderr() }
+const run = (args: readonly string[], parts?: Parts) => runIn(['health', ...args], parts)
+
+/** A clock on which only sleeping takes time. */
+function steppingClock(stepsBackAt = Number.POSITIVE_INFINITY) {
+  const it = {
+    passed: 0,
+    now: () => (it.passed > stepsBackAt ? -3_600_000 : 0),
+    monotonic: () => it.passed,
+    sleep: async (ms: number) => {
+      it.passed += ms
+    },
+  }
+  return it
 }
 
 test.each([
   [['--service', 'database'], /unknown service 'database'\. Choose one of web, api, agent\./],
-  [['--url', 'wbe=http://127.0.0.1:1'], /unknown service 'wbe'\. Did you mean web\?/],
   [
     ['--url', 'http://127.0.0.1:1'],
     /web=ADDRESS, api=ADDRESS or agent=ADDRESS, or NAME=ADDRESS for another program/,
   ],
   [['--url', 'web=ftp://127.0.0.1'], /http:\/\/ or https:\/\/ address/],
-  [['--url', 'web=xhttp://127.0.0.1'], /http:\/\/ or https:\/\/ address/],
+  [['--url', 'web=http:///x'], /http:\/\/ or https:\/\/ address/],
   [['--url', 'web=http://'], /http:\/\/ or https:\/\/ address/],
   [['--url', 'web=http://user:canary@127.0.0.1'], /without a user name/],
   [['--url', 'web=http://127.0.0.1/?deep=1'], /without a user name, a query or a fragment/],
+  [['--url', 'web=http://127.0.0.1/#a'], /without a user name, a query or a fragment/],
   [['--url', 'web=http://127.0.0.1:1', '--service', 'api'], /--service leaves it out/],
   [['--url', 'web=http://127.0.0.1:1', 'web=http://127.0.0.1:2'], /gives one service two addresses/],
   [['--timeout', 'soon'], /A duration such as/],
-  [['--wait', '-1s'], /A duration such as/],
-  [['--wait', '25h'], /A duration such as/],
   [['--consecutive', '0'], /whole number from 1 to 100/],
   [['--consecutive', '3'], /needs --wait/],
   [['--interval', '3s'], /is for --watch/],
@@ -40,26 +44,20 @@ test.each([
   [['--env-file', 'nowhere.env'], /cannot read nowhere\.env: there is no such file/],
   [['--deep', '--token-env', 'NOWHERE'], /the variable NOWHERE that --token-env names is not set/],
   [['--deep', '--token-file', 'nowhere.token'], /cannot read nowhere\.token: there is no such file/],
-  [['explain', 'tls_expird'], /unknown cause code 'tls_expird'\. Did you mean tls_expired\?/],
 ])('%j is wrong usage: one sentence, exit code 2, nothing asked', async (args, sentence) => {
   const { code, stdout, stderr } = await run(args)
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr).toMatch(sentence)
   expect(stderr).not.toContain('canary')
-  expect(
-    stderr
-      .trim()
-      .split('\n')
-      .filter((line) => !line.startsWith('(')).length,
-  ).toBe(1)
+  expect(stderr.match(/^(?!\()./gm)).toHaveLength(1)
 })
 
 test.each(['', ' \n', ',', 'two words', 'a\u0000b'])(
   'refuses a token file with the content %j',
-  async (text) => {
-    const cwd = await emptyFolder()
-    await writeFile(path.join(cwd, 'token'), text)
-    expect((await run(['--deep', '--token-file', 'token'], { cwd })).code).toBe(2)
+  async (token) => {
+    expect((await run(['--deep', '--token-file', 'token'], { cwd: await folderWith({ token }) })).code).toBe(
+      2,
+    )
   },
 )
 
@@ -67,8 +65,7 @@ test.each(['', ' \n', ',', 'two words', 'a\u0000b'])(
 test.each(['\n', '\r\n', '', ',the-token-before-it\n'])(
   'the token of a file that ends in %j goes to web as Authorization, and to no other service',
   async (end) => {
-    const cwd = await emptyFolder()
-    await writeFile(path.join(cwd, 'token'), `the-token-of-a-file${end}`)
+    const cwd = await folderWith({ token: `the-token-of-a-file${end}` })
     const seen: Record<string, unknown> = {}
     const start = (service: string) =>
       serve((request, response) => {
@@ -100,8 +97,7 @@ test('addresses come from the env file, below a path too, and not from this proc
     asked.push(request.url ?? '')
     response.end(healthBody({ service: 'api' }))
   })
-  const cwd = await emptyFolder()
-  await writeFile(path.join(cwd, 'file.env'), `API_URL=${url}/base/`)
+  const cwd = await folderWith({ 'file.env': `API_URL=${url}/base/` })
   expect((await run(['--service', 'api', '--env-file', 'file.env'], { cwd })).code).toBe(0)
   expect(asked).toEqual(['/base/api/health'])
   // In a container API_URL names the public address; its HEALTHCHECK asks the process beside it.
@@ -112,8 +108,7 @@ test('addresses come from the env file, below a path too, and not from this proc
 })
 
 test('with an env file the process environment wins, as at boot', async () => {
-  const cwd = await emptyFolder()
-  await writeFile(path.join(cwd, 'file.env'), 'AGENT_URL=http://file.invalid')
+  const cwd = await folderWith({ 'file.env': 'AGENT_URL=http://file.invalid' })
   const url = await serve((_, response) => response.end(healthBody({ service: 'agent' })))
   const { stdout } = await run(['--service', 'agent', '--env-file', 'file.env', '--format', 'json'], {
     cwd,
@@ -127,8 +122,7 @@ test.each([
   ['NEXT_PUBLIC_SITE_URL=https://user:canary@www.example.com', 'NEXT_PUBLIC_SITE_URL', 'web'],
   ['API_URL=api.example.com:8000\nNEXT_PUBLIC_API_URL=canary', 'API_URL', 'api'],
 ])('an env file with %j is refused: this machine is not asked in its place', async (text, name, service) => {
-  const cwd = await emptyFolder()
-  await writeFile(path.join(cwd, 'file.env'), text)
+  const cwd = await folderWith({ 'file.env': text })
   const args = ['--service', service, '--env-file', 'file.env', '--timeout', '1s']
   expect(await run(args, { cwd })).toEqual({
     code: 2,
@@ -141,9 +135,8 @@ test.each([
 })
 
 test('a malformed address gives way to the other variable of its service', async () => {
-  const cwd = await emptyFolder()
   const url = await serve((_, response) => response.end(healthBody({ service: 'agent' })))
-  await writeFile(path.join(cwd, 'file.env'), `AGENT_URL=agent.example.com\nNEXT_PUBLIC_AGENT_URL=${url}`)
+  const cwd = await folderWith({ 'file.env': `AGENT_URL=agent.example.com\nNEXT_PUBLIC_AGENT_URL=${url}` })
   expect((await run(['--service', 'agent', '--env-file', 'file.env'], { cwd })).code).toBe(0)
 })
 
@@ -161,17 +154,10 @@ test.each([
 })
 
 test('--wait on a service that never comes is exit code 3, and says each change once on standard error', async () => {
-  let now = 0
-  const clock = {
-    // The machine's clock steps an hour back while it waits.
-    now: () => (now > 5000 ? -3_600_000 : 0),
-    monotonic: () => now,
-    sleep: async (ms: number) => {
-      now += ms
-    },
-  }
+  // The machine's clock steps an hour back while it waits.
+  const clock = steppingClock(5000)
   const { code, stderr } = await run(['--wait', '20s', '--url', 'web=http://127.0.0.1:1'], { clock })
-  expect({ code, now }).toEqual({ code: 3, now: 19_000 })
+  expect({ code, passed: clock.passed }).toEqual({ code: 3, passed: 19_000 })
   expect(stderr).toBe('waiting, 20 s left: not reached: web\n')
 })
 
@@ -182,14 +168,7 @@ test.each([
   ['prom', 'platformctl_remote_passed 0\n'],
 ])('--wait that ends before enough passes in a row is exit code 1, and %s says so', async (format, said) => {
   const url = await serve((_, response) => response.end(healthBody()))
-  let now = 0
-  const clock = {
-    now: () => 0,
-    monotonic: () => now,
-    sleep: async (ms: number) => {
-      now += ms
-    },
-  }
+  const clock = steppingClock()
   const args = ['--wait', '2s', '--consecutive', '9', '--url', `web=${url}`, '--format', format]
   const { code, stdout } = await run(args, { clock })
   expect(code).toBe(1)

@@ -52,10 +52,3 @@ test('an unreachable server or a broken definition does not fail the command', a
     'platformctl: the heartbeat backup was not recorded: http://127.0.0.1:1 could not be reached: is the web service running, and the address right?',
   )
 })
-
-test('an unknown command exits with the shell’s 127', async () => {
-  const cwd = await emptyFolder()
-  const run = await platformctl(['beat', 'backup', '--', './nowhere'], { cwd })
-  expect(run.exitCode).toBe(127)
-  expect(run.stderr).toContain('there is no such program')
-})

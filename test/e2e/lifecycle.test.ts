@@ -5,8 +5,9 @@ import Database from 'better-sqlite3'
 import { execa } from 'execa'
 import { expect, onTestFinished, test } from 'vitest'
 import { openStore } from '../../src/core/store/open.ts'
-import { bare, bin, platformctl, startDaemon } from '../support/cli.ts'
+import { bare, bin, startDaemon } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { command } from '../support/in-process.ts'
 
 async function daemon(args: string[] = [], env: Record<string, string> = {}) {
   const folder = await emptyFolder()
@@ -34,7 +35,7 @@ test.each(['STORE_URL', 'JOB_STORE_URL'])(
   async (name) => {
     const cwd = await emptyFolder()
     const env = { [name]: 'postgress://ada:canary@db.example.com/platform' }
-    const { exitCode, stdout, stderr } = await platformctl(['daemon', '--data', cwd], { cwd, env })
+    const { exitCode, stdout, stderr } = await command(['daemon', '--data', cwd], { cwd, env })
     expect(exitCode).toBe(2)
     expect(stderr).toContain(`platformctl: ${name} is not the address of a store`)
     expect(stderr).toMatch(/sqlite:PATH or postgres:\/\/USER:PASSWORD@HOST:PORT\/DATABASE/)
@@ -102,19 +103,20 @@ test('a request in flight is answered before the process ends, and no new one is
 })
 
 // Node's own answers are the end, a debugger that every user of the machine can reach, and the end.
-test.each(['SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const)(
-  '%s is logged, and ends and opens nothing',
-  async (signal) => {
-    const it = await daemon()
+const IGNORED = ['SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const
+
+test('signals that ask for nothing are logged by a daemon, and end and open nothing', async () => {
+  const it = await daemon()
+  for (const signal of IGNORED) {
     process.kill(it.pid, signal)
     const event = `${signal.toLowerCase()}_ignored`
     await expect.poll(() => it.lines.some((line) => line.event === event)).toBe(true)
     expect((await fetch(`${it.urls.web}/api/health`)).status).toBe(200)
-    expect(await it.stop()).toBe(0)
-  },
-)
+  }
+  expect(await it.stop()).toBe(0)
+})
 
-test.each(['SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const)('a witness logs %s and goes on', async (signal) => {
+test('signals that ask for nothing are logged by a witness, which goes on', async () => {
   const cwd = await emptyFolder()
   const env = { ...bare({}, cwd), WITNESS_SECRET: 'a-secret-of-24-characters-or-more' }
   const args = ['--', bin, 'witness', '--platform', 'http://127.0.0.1:1', '--port', '0']
@@ -123,47 +125,33 @@ test.each(['SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const)('a witness logs %s and goes
   let log = ''
   child.stdout.on('data', (text: Buffer) => (log += text.toString()))
   await expect.poll(() => log, { timeout: 20_000 }).toContain('"listening"')
-  child.kill(signal)
-  await expect.poll(() => log).toContain(`"${signal.toLowerCase()}_ignored"`)
+  for (const signal of IGNORED) {
+    child.kill(signal)
+    await expect.poll(() => log).toContain(`"${signal.toLowerCase()}_ignored"`)
+  }
   child.kill('SIGTERM')
   expect((await child).exitCode).toBe(0)
 })
 
-test.runIf(existsSync('/dev/full'))(
-  'a log that cannot be written ends no daemon, which says so once',
-  async () => {
-    const cwd = await emptyFolder()
-    const script = 'exec "$1" -- "$2" daemon --web-port 0 --api-port 0 --agent-port 0 --grace 0 > /dev/full'
-    const child = execa('sh', ['-c', script, 'sh', process.execPath, bin], {
-      cwd,
-      reject: false,
-      env: bare({}, cwd),
-      extendEnv: false,
-    })
-    onTestFinished(() => void child.kill('SIGKILL'))
-    const record = () => JSON.parse(readFileSync(path.join(cwd, '.platformctl/daemon.json'), 'utf8'))
-    await expect.poll(record, { timeout: 20_000 }).toMatchObject({ pid: child.pid })
-    for (let count = 0; count < 3; count += 1)
-      expect((await fetch(`${record().urls.web}/nowhere`)).status).toBe(404)
-    child.kill('SIGTERM')
-    expect(await child).toMatchObject({
-      exitCode: 0,
-      stderr: 'platformctl: cannot write the output (ENOSPC): free some space, or write it elsewhere.',
-    })
-  },
-)
-
 test.each([
-  ['stdout', 'platformctl: cannot write the output (EPIPE): write it elsewhere.'],
-  ['all', ''],
-] as const)('a daemon goes on when the reader of its log is gone: %s', async (stream, stderr) => {
+  [
+    'is on a full disk',
+    'exec "$@" > /dev/full',
+    'platformctl: cannot write the output (ENOSPC): free some space, or write it elsewhere.',
+  ],
+  ['has lost its reader', 'stdout', 'platformctl: cannot write the output (EPIPE): write it elsewhere.'],
+  ['has lost its reader, as standard error has', 'all', ''],
+] as const)('a daemon whose log %s goes on, and says so once', async (_, how, stderr) => {
+  if (how.includes('full') && !existsSync('/dev/full')) return
   const cwd = await emptyFolder()
   const ports = ['--web-port', '0', '--api-port', '0', '--agent-port', '0']
-  const args = ['--', bin, 'daemon', ...ports, '--grace', '0']
-  const child = execa(process.execPath, args, { cwd, env: bare({}, cwd), extendEnv: false, reject: false })
+  const words = [process.execPath, '--', bin, 'daemon', ...ports, '--grace', '0']
+  const script = how.startsWith('exec') ? how : 'exec "$@"'
+  const options = { cwd, env: bare({}, cwd), extendEnv: false, reject: false } as const
+  const child = execa('sh', ['-c', script, 'sh', ...words], options)
   onTestFinished(() => void child.kill('SIGKILL'))
-  child.stdout.destroy()
-  if (stream === 'all') child.stderr.destroy()
+  if (!how.startsWith('exec')) child.stdout.destroy()
+  if (how === 'all') child.stderr.destroy()
   const record = () => JSON.parse(readFileSync(path.join(cwd, '.platformctl/daemon.json'), 'utf8'))
   await expect.poll(record, { timeout: 20_000 }).toMatchObject({ pid: child.pid })
   for (let count = 0; count < 3; count += 1)

@@ -69,16 +69,8 @@ test('latencies are bars against the longest, as many as fit, with a cross where
   const tracks = new Map([['web', { state: 'ok' as const, since: NOW, points }]])
   expect(lines({ tracks })[2]).toContain(' ms  ▂█▅×█ ')
   expect(lines({ tracks, columns: 90 })[2]).toContain(' ms  ▂█▅×█   ')
-  const long = new Map([
-    [
-      'web',
-      {
-        state: 'ok' as const,
-        since: NOW,
-        points: Array.from({ length: 40 }, (_, n) => ({ ms: n, state: 'ok' as const })),
-      },
-    ],
-  ])
+  const many = Array.from({ length: 40 }, (_, n) => ({ ms: n, state: 'ok' as const }))
+  const long = new Map([['web', { state: 'ok' as const, since: NOW, points: many }]])
   // The latest eight.
   expect(lines({ tracks: long, columns: 94 })[2]).toContain(' ms  ▇▇▇█████  ')
   expect(lines({ tracks: long, columns: 126 })[2]?.match(/[▁-█]+/)?.[0]).toHaveLength(40)

@@ -12,16 +12,12 @@ const asked = (
     (one) => `${one.service} ${one.url}${one.health}`,
   )
 
-const LOCAL = [
-  'web http://127.0.0.1:3000/api/health',
-  'api http://127.0.0.1:8000/api/health',
-  'agent http://127.0.0.1:8001/api/agent/health',
-]
-
 test('without an address the services of this machine are asked, by a number and not by a name', () => {
-  const found = asked({})
-  expect(found).toHaveLength(LOCAL.length)
-  for (const one of found) expect(one).toMatch(/^(?:web|api|agent) http:\/\/127\.0\.0\.1:\d+\/api/)
+  expect(asked({})).toEqual([
+    expect.stringMatching(/^web http:\/\/127\.0\.0\.1:\d+\/api/),
+    expect.stringMatching(/^api http:\/\/127\.0\.0\.1:\d+\/api/),
+    expect.stringMatching(/^agent http:\/\/127\.0\.0\.1:\d+\/api/),
+  ])
 })
 
 test('named addresses choose the services; those of a file do only where none is named', () => {
@@ -47,23 +43,6 @@ test('the address that is named wins, then that of a file, then the daemon that 
   expect(web([], file, running)).toBe('https://www.example')
   expect(web([], { NEXT_PUBLIC_SITE_URL: ' ' }, running)).toBe(running.web)
   expect(web([], undefined)).toBe('http://127.0.0.1:3000')
-})
-
-test('an address that cannot be used is never replaced by that of this machine', () => {
-  expect(() => asked({}, { API_URL: 'api.example' })).toThrow('API_URL does not hold an http:// or https://')
-  expect(() => asked({ url: ['web=http://x'], service: ['api'] })).toThrow('--url names web')
-})
-
-test.each([
-  'web=http://user@x',
-  'web=http://x/?a=1',
-  'web=http://x/#a',
-  'web=ftp://x',
-  'web=http:///x',
-  'web=x',
-  'web=',
-])('%s is no address', (word) => {
-  expect(() => asked({ url: [word] })).toThrow('--url web=… needs an http:// or https:// address')
 })
 
 test('a slip in a name is told, and no other word is repeated', () => {
