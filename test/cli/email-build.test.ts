@@ -3,11 +3,10 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openWorkshop } from '../../src/cli/preview/workshop.ts'
-import { runProgram } from '../../src/cli/program.ts'
 import { openPlatform } from '../../src/daemon/platform.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
-import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { run as runIn } from '../support/run.ts'
 import { testTransport } from '../support/test-transport.ts'
 
 const template = (subject: string, body = 'The kiln is yours on Friday.') => `---
@@ -31,19 +30,19 @@ async function kilnSchool() {
   await write(template('Your kiln'))
   const definition = { preset: 'base', name: 'Kiln School', mails: './mails' } as const
   const platform = (changed: object = {}) => resolvePlatform({ ...definition, ...changed }, { folder })
-  const run = async (...args: string[]) => {
-    const { context, stdout, stderr } = testContext({ cwd: folder, platform: platform() })
-    return { code: await runProgram(['email', ...args], context), stdout: stdout(), stderr: stderr() }
-  }
+  const run = (...args: string[]) => runIn(['email', ...args], { cwd: folder, platform: platform() })
   return { folder, write, platform, run }
 }
 
 test('preflight fails on a mail that would keep the daemon from starting', async () => {
   const { folder, write, platform } = await kilnSchool()
   await write(template('Your kiln', 'Ready, {{nobody}}.'))
-  const { context, stderr } = testContext({ cwd: folder, platform: platform() })
-  expect(await runProgram(['preflight'], context)).toBe(2)
-  expect(stderr()).toMatch(/a mail does not compile: mails\/kiln-booked\.md:\d+: there is no slot nobody/)
+  expect(await runIn(['preflight'], { cwd: folder, platform: platform() })).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(
+      /a mail does not compile: mails\/kiln-booked\.md:\d+: there is no slot nobody/,
+    ),
+  })
 })
 
 test.skipIf(process.platform === 'win32')(
@@ -59,20 +58,17 @@ test.skipIf(process.platform === 'win32')(
   },
 )
 
-test('a name longer than its column of the list stays apart from its subject', async () => {
-  const { folder, run } = await kilnSchool()
-  const name = 'kiln-booked-on-the-first-friday'
-  await writeFile(path.join(folder, 'mails', `${name}.md`), template('Your Friday'))
-  expect((await run('list')).stdout).toContain(`${name} Your Friday\n`)
-})
-
 test('lists, prints, builds and sends a mail from a definition’s folder together with those of the preset', async () => {
   const { folder, platform, run } = await kilnSchool()
-  expect((await run('list')).stdout).toMatch(/^kiln-booked {19}Your kiln$/m)
+  const long = 'kiln-booked-on-the-first-friday'
+  await writeFile(path.join(folder, 'mails', `${long}.md`), template('Your Friday'))
+  const list = (await run('list')).stdout
+  expect(list).toMatch(/^kiln-booked {19}Your kiln$/m)
+  expect(list).toContain(`${long} Your Friday\n`)
   expect((await run('render', 'kiln-booked', '--format', 'text')).stdout).toContain('The kiln is yours')
   expect(await run('build')).toEqual({
     code: 0,
-    stdout: '6 mails in mails/compiled/mails.json\n',
+    stdout: '7 mails in mails/compiled/mails.json\n',
     stderr: '',
   })
   const built = await readFile(path.join(folder, 'mails/compiled/mails.json'), 'utf8')
@@ -143,27 +139,11 @@ test('build of a broken template names file and line, exit 1, and leaves the bui
   expect(list.stderr).toMatch(/^platformctl: a mail does not compile: mails[\\/]kiln-booked\.md:12: .*\.\n$/)
 })
 
-test('the definition decides who may request its mails over HTTP, and with which inputs', async () => {
+/** A platform whose mail a service may request, and what its request is answered. */
+async function requested(by: object) {
   const { folder } = await kilnSchool()
   const platform = resolvePlatform(
-    {
-      preset: 'base',
-      mails: './mails',
-      templates: {
-        'kiln-booked': {
-          by: 'service',
-          inputs: ['bookingId'],
-          resolve: ({ bookingId = '' }: Record<string, string>) =>
-            bookingId === '7'
-              ? {
-                  to: 'ada@example.com',
-                  slots: { bookingUrl: 'https://www.example.com/b/7' },
-                  about: 'booking.7',
-                }
-              : undefined,
-        },
-      },
-    },
+    { preset: 'base', mails: './mails', templates: { 'kiln-booked': { by: 'service', ...by } } },
     { folder },
   )
   const recipients: string[] = []
@@ -176,68 +156,59 @@ test('the definition decides who may request its mails over HTTP, and with which
       return { kind: 'sent', id: 'one' }
     }),
   })
-  const post = async (body: object) =>
-    (
-      await opened.services.get('web')?.handler.fetch(
-        new Request('http://localhost/api/email', {
-          method: 'POST',
-          headers: { 'content-type': 'application/json', authorization: 'Bearer x' },
-          body: JSON.stringify(body),
-        }),
-      )
-    )?.status
-  expect(await post({ template: 'kiln-booked', inputs: { bookingId: '7' } })).toBe(200)
-  expect(await post({ template: 'kiln-booked', inputs: { bookingId: '8' } })).toBe(404)
-  expect(await post({ template: 'kiln-booked', inputs: { bookingId: '7', to: 'x@example.com' } })).toBe(400)
-  expect(await post({ template: 'exam-passed', inputs: { examAttemptId: '1' } })).toBe(400)
-  expect(recipients).toEqual(['ada@example.com'])
-  await opened.close()
-})
-
-test('a resolve that gives null has no record, and one that gives something else sends nothing and says so', async () => {
-  const { folder } = await kilnSchool()
-  let given: unknown
-  const platform = resolvePlatform(
-    {
-      preset: 'base',
-      mails: './mails',
-      templates: { 'kiln-booked': { by: 'service', resolve: async () => given } },
-    },
-    { folder },
-  )
-  const opened = openPlatform({
-    env: {},
-    platform,
-    identify: async () => ({ kind: 'service' }),
-    mailer: testTransport(async () => ({ kind: 'sent', id: 'one' })),
-  })
   onTestFinished(() => opened.close())
-  const answerTo = async (result: unknown) => {
-    given = result
+  const post = async (body: object) => {
     const request = new Request('http://localhost/api/email', {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: 'Bearer x' },
-      body: '{"template":"kiln-booked","inputs":{}}',
+      body: JSON.stringify(body),
     })
     const answer = await opened.services.get('web')?.handler.fetch(request)
     return { status: answer?.status, body: await answer?.json() }
   }
+  return { post, recipients }
+}
+
+const BOOKED = { to: 'ada@example.com', slots: { bookingUrl: 'https://kiln.example/7' }, about: 'booking.7' }
+
+test('the definition decides who may request its mails over HTTP, and with which inputs', async () => {
+  const { post, recipients } = await requested({
+    inputs: ['bookingId'],
+    resolve: ({ bookingId }: Record<string, string>) => (bookingId === '7' ? BOOKED : undefined),
+  })
+  const template = 'kiln-booked'
+  expect(await post({ template, inputs: { bookingId: '7' } })).toMatchObject({ status: 200 })
+  expect(await post({ template, inputs: { bookingId: '8' } })).toMatchObject({ status: 404 })
+  for (const refused of [
+    { template, inputs: { bookingId: '7', to: 'x@example.com' } },
+    { template: 'exam-passed', inputs: { examAttemptId: '1' } },
+  ])
+    expect(await post(refused)).toMatchObject({ status: 400 })
+  expect(recipients).toEqual(['ada@example.com'])
+})
+
+test('a resolve that gives null has no record, and one that gives something else sends nothing and says so', async () => {
+  let given: unknown
+  const { post } = await requested({ resolve: async () => given })
+  const answerTo = (result: unknown) => {
+    given = result
+    return post({ template: 'kiln-booked', inputs: {} })
+  }
   for (const none of [undefined, null]) expect(await answerTo(none)).toMatchObject({ status: 404 })
-  const sound = { to: 'ada@example.com', slots: { bookingUrl: 'https://kiln.example/7' }, about: 'booking.7' }
   for (const wrong of [
     'ada@example.com',
     {},
-    { ...sound, to: 7 },
-    { ...sound, about: undefined },
-    { ...sound, slots: { bookingUrl: 7 } },
-    { ...sound, slots: null },
+    { ...BOOKED, to: 7 },
+    { ...BOOKED, about: undefined },
+    { ...BOOKED, slots: { bookingUrl: 7 } },
+    { ...BOOKED, slots: null },
     { answer: { kind: 'sent', id: 'forged' } },
   ])
     expect(await answerTo(wrong)).toEqual({
       status: 200,
       body: { sent: false, reason: 'resolve of this template did not give { to, slots, about }' },
     })
-  expect(await answerTo(sound)).toEqual({ status: 200, body: { sent: true, id: 'one' } })
+  expect(await answerTo(BOOKED)).toEqual({ status: 200, body: { sent: true, id: 'one' } })
 })
 
 test('the preview shows a mail and a lesson of a definition anew when its file is saved', async () => {
@@ -300,10 +271,7 @@ test('a lesson with only a subject links to its page and to unsubscribing, and p
   )
   const course = { lessons: './lessons', every: '2d' }
   const platform = resolvePlatform({ preset: 'base', courses: { firing: course } }, { folder })
-  const run = async (...args: string[]) => {
-    const { context, stdout } = testContext({ cwd: folder, platform })
-    return { code: await runProgram(['email', ...args], context), stdout: stdout() }
-  }
+  const run = (...args: string[]) => runIn(['email', ...args], { cwd: folder, platform })
   const { stdout } = await run('render', 'firing-1-clay', '--format', 'text')
   expect(stdout).toMatch(/^Read it in your browser: http/m)
   expect(stdout).toMatch(/^Unsubscribe: http/m)

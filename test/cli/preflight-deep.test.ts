@@ -2,19 +2,17 @@ import { generateKeyPairSync } from 'node:crypto'
 import { chown, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import path from 'node:path'
+import Database from 'better-sqlite3'
 import { SMTPServer } from 'smtp-server'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Output } from '../../src/cli/context.ts'
-import { runProgram } from '../../src/cli/program.ts'
 import type { LiveResult } from '../../src/core/live/live.ts'
 import { openNetwork } from '../../src/core/live/network.ts'
-import type { ResolvedPlatform } from '../../src/core/platform.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { openPlatform } from '../../src/daemon/index.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
-import { testContext } from '../support/context.ts'
-import { emptyFolder } from '../support/folder.ts'
+import { emptyFolder, folderWith } from '../support/folder.ts'
 import { answers, authority, loopbackLookup, nameServer, serve } from '../support/outside.ts'
+import { type Parts, run } from '../support/run.ts'
 import { healthBody } from '../support/servers.ts'
 
 const signed = await authority('Trusted for tests')
@@ -29,31 +27,12 @@ const RECORDS = {
 
 const health = (service: string, state = 'ok'): unknown => JSON.parse(healthBody({ service, state }))
 
-interface Given {
-  readonly env?: Record<string, string>
-  readonly args?: readonly string[]
-  readonly cwd?: string
-  readonly records?: Record<string, string>
-  readonly stderr?: Output
-  readonly platform?: ResolvedPlatform
-}
+type Given = Parts & { readonly args?: readonly string[]; readonly records?: Record<string, string> }
 
-async function preflight({ env = {}, args = [], cwd, records = RECORDS, stderr: terminal, platform }: Given) {
-  const network = openNetwork({
-    lookup: loopbackLookup,
-    ca: signed.ca,
-    nameServers: [await nameServer(records)],
-  })
-  const folder = cwd ?? (await emptyFolder())
-  const { context, stdout, stderr } = testContext({
-    cwd: folder,
-    env,
-    network,
-    ...(terminal && { stderr: terminal }),
-    ...(platform && { platform }),
-  })
-  const code = await runProgram(['preflight', '--deep', ...args], context)
-  return { code, stdout: stdout(), stderr: stderr() }
+async function preflight({ args = [], records = RECORDS, ...parts }: Given) {
+  const nameServers = [await nameServer(records)]
+  const network = openNetwork({ lookup: loopbackLookup, ca: signed.ca, nameServers })
+  return run(['preflight', '--deep', ...args], { cwd: await emptyFolder(), network, ...parts })
 }
 
 async function checks(given: Given) {
@@ -157,7 +136,10 @@ test('everything configured and well: every check passes, or says why it was ski
 test('a refused key is an error that names the variable, and the exit code says that the other side refused', async () => {
   const { code, told, report } = await checks({
     env: await everything({ refuse: ['datastore', 'payments', 'sharedstore', 'mail'] }),
+    args: ['--dkim-selector', 's9'],
   })
+  // The selector that was named is the one that is looked for.
+  expect(told).toContain('sender, DKIM: warning')
   expect(told.filter((line) => line.endsWith('failed'))).toEqual([
     'datastore, authorisation: failed',
     'payments, authorisation: failed',
@@ -209,27 +191,10 @@ test('the channels for alerts are connected to, and only --send-test sends somet
   expect(code).toBe(1)
 })
 
-test('a webhook that nothing answers is an error before the first incident', async () => {
-  const { code, report } = await checks({ env: { ALERT_WEBHOOK_URL: 'http://127.0.0.1:1/hook' } })
-  expect(report.findings[0]).toMatchObject({
-    id: 'live-unreachable',
-    severity: 'error',
-    cause: 'ALERT_WEBHOOK_URL cannot be reached: the connection is refused.',
-  })
-  expect(code).toBe(3)
-})
-
-test('--send-test without --deep is wrong usage', async () => {
-  const { context, stderr } = testContext({ cwd: await emptyFolder() })
-  expect(await runProgram(['preflight', '--send-test'], context)).toBe(2)
-  expect(stderr()).toMatch(/--send-test is a live check, so it needs --deep/)
-})
-
-test('one cause gives one error: what depends on it is skipped, and says on what', async () => {
-  const { code, report } = await checks({
-    env: { API_URL: 'https://nowhere.invalid' },
-    args: ['--service', 'agent'],
-  })
+test('one cause gives one error at the line of its variable: what depends on it is skipped, and says on what', async () => {
+  const cwd = await folderWith({ 'a.env': '# addresses\nAPI_URL=https://nowhere.invalid\n' })
+  const given = { cwd, args: ['--service', 'agent', '--env-file', 'a.env'] }
+  const { code, report } = await checks(given)
   expect(report.live.filter(({ target }) => target === 'api')).toMatchObject([
     { check: 'name resolution', state: 'failed', detail: 'does not resolve' },
     ...['reachability', 'certificate', 'health'].map((check) => ({
@@ -239,8 +204,9 @@ test('one cause gives one error: what depends on it is skipped, and says on what
     })),
   ])
   expect(report).toMatchObject({ ok: false })
-  expect(report.findings.filter(({ severity }) => severity === 'error')).toHaveLength(1)
+  expect(report.findings.filter(({ severity }) => severity === 'error')).toMatchObject([{ id: 'live-name' }])
   expect(code).toBe(3)
+  expect((await preflight(given)).stdout).toMatch(/live-name {2}a\.env:2:1/)
 })
 
 test('half-configuration is exit code 1 also when something outside fails, and that group is not asked', async () => {
@@ -266,37 +232,33 @@ test('only what the named services reach out to is asked', async () => {
 })
 
 test.each([
-  ['older than this build', 'ALTER', 1, 'warning', /has schema 1, and this build brings/, 0],
-  ['newer than this build', 'ALTER', 900, 'warning', /has schema 900, and this build knows/, 0],
-] as const)('reports a store %s without migrating it', async (_, _how, version, state, detail, exit) => {
+  ['older than this build', 1, /has schema 1, and this build brings/],
+  ['newer than this build', 900, /has schema 900, and this build knows/],
+])('reports a store %s without migrating it', async (_, version, detail) => {
   const cwd = await emptyFolder()
   const file = path.join(cwd, 'store.sqlite')
   await (await openStore({ kind: 'sqlite', file })).close()
-  const { default: Database } = await import('better-sqlite3')
   const database = new Database(file)
+  onTestFinished(() => void database.close())
   database.pragma(`user_version = ${version}`)
-  database.close()
   const { code, report } = await checks({ env: { STORE_URL: 'sqlite:store.sqlite' }, cwd })
   expect(report.live.find(({ check }) => check === 'migrations')).toMatchObject({
-    state,
+    state: 'warning',
     detail: expect.stringMatching(detail),
   })
-  expect(code).toBe(exit)
-  const after = new Database(file, { readonly: true })
-  expect(after.pragma('user_version', { simple: true })).toBe(version)
-  after.close()
+  expect(code).toBe(0)
+  expect(database.pragma('user_version', { simple: true })).toBe(version)
 })
 
 test('a missing store is skipped and not created; a file of another kind is an error', async () => {
   const cwd = await emptyFolder()
-  const missing = await checks({ env: { STORE_URL: 'sqlite:store.sqlite' }, cwd })
-  expect(missing.told).toEqual(['store, migrations: skipped'])
-  await writeFile(
-    path.join(cwd, 'store.sqlite'),
-    'not a database, but long enough to be taken for one'.repeat(30),
-  )
-  const broken = await checks({ env: { STORE_URL: 'sqlite:store.sqlite' }, cwd })
-  expect(broken).toMatchObject({ code: 1, told: ['store, migrations: failed'] })
+  const env = { STORE_URL: 'sqlite:store.sqlite' }
+  expect((await checks({ env, cwd })).told).toEqual(['store, migrations: skipped'])
+  const text = 'not a database, but long enough to be taken for one'.repeat(30)
+  expect(await checks({ env, cwd: await folderWith({ 'store.sqlite': text }) })).toMatchObject({
+    code: 1,
+    told: ['store, migrations: failed'],
+  })
 })
 
 test.skipIf(process.getuid?.() !== 0)(
@@ -438,20 +400,6 @@ test('a probe that looks where a variable says is asked too', async () => {
   expect(code).toBe(3)
 })
 
-test('a service that identifies as another one is an error of its own', async () => {
-  const { port } = await serve(answers({ '/api/health': [200, { status: 'unhealthy' }] }))
-  const { code, report } = await checks({ env: { API_URL: `http://127.0.0.1:${port}` } })
-  expect(report.findings[0]).toMatchObject({ id: 'live-unhealthy', severity: 'error' })
-  expect(code).toBe(1)
-})
-
-test('a finding of a live check points at the line of its variable', async () => {
-  const cwd = await emptyFolder()
-  await writeFile(path.join(cwd, 'a.env'), '# addresses\nAPI_URL=http://nowhere.invalid\n')
-  const { stdout } = await preflight({ cwd, args: ['--env-file', 'a.env'] })
-  expect(stdout).toMatch(/live-name {2}a\.env:2:1/)
-})
-
 test('every format holds what passed, failed and was skipped, apart', async () => {
   const env = {
     API_URL: 'http://nowhere.invalid',
@@ -490,22 +438,15 @@ test('every format holds what passed, failed and was skipped, apart', async () =
 
 test('progress goes to a terminal on standard error and nowhere else', async () => {
   let written = ''
-  const terminal = {
-    isTTY: true,
-    columns: 80,
-    write: (text: string) => {
-      written += text
-      return true
-    },
-    clearLine: () => true,
-    cursorTo: () => true,
-    moveCursor: () => true,
-    on: () => terminal,
-    once: () => terminal,
-    off: () => terminal,
-    removeListener: () => terminal,
-  }
-  const { stdout } = await preflight({ env: { API_URL: 'http://nowhere.invalid' }, stderr: terminal })
+  const chained = Object.fromEntries(
+    ['clearLine', 'cursorTo', 'moveCursor', 'on', 'once', 'off', 'removeListener'].map((name) => [
+      name,
+      () => true,
+    ]),
+  )
+  const write = (text: string) => (written += text)
+  const stderr = { isTTY: true, columns: 80, ...chained, write }
+  const { stdout } = await preflight({ env: { API_URL: 'http://nowhere.invalid' }, stderr })
   expect(written).toMatch(/live checks/)
   expect(stdout).toMatch(/^Platform/)
 })
@@ -529,49 +470,11 @@ test('the key goes to the address it belongs to, and to no other', async () => {
 test('an interrupted preflight says that it was, and does not pass', async () => {
   const silent = await serve(() => {})
   const interrupt = new AbortController()
-  const { context, stdout, stderr } = testContext({
-    env: { API_URL: `http://127.0.0.1:${silent.port}` },
-    network: openNetwork(),
-    signal: interrupt.signal,
-  })
-  const ended = runProgram(['preflight', '--deep'], context)
+  const env = { API_URL: `http://127.0.0.1:${silent.port}` }
+  const ended = preflight({ env, signal: interrupt.signal })
   await expect.poll(() => silent.requests.length).toBe(1)
   interrupt.abort()
-  expect(await ended).toBe(1)
-  expect(stdout()).toBe('')
-  expect(stderr()).toMatch(/interrupted/)
-})
-
-test('a DKIM selector that was named is the one that is looked for', async () => {
-  const { told } = await checks({ env: await everything(), args: ['--dkim-selector', 's9'] })
-  expect(told).toContain('sender, DKIM: warning')
-})
-
-test('a domain of the sender that does not exist is one error, and not one for each record', async () => {
-  const { report } = await checks({
-    env: {
-      MAILER_API_KEY: 'key-of-the-mailer',
-      MAILER_FROM: 'course@gone.example',
-      MAILER_SMTP_URL: 'smtp://127.0.0.1:1',
-    },
-  })
-  expect(report.findings.filter(({ cause }) => /MAILER_FROM/.test(cause))).toMatchObject([
-    { id: 'live-name', severity: 'error', cause: 'The domain of MAILER_FROM does not exist in DNS.' },
-  ])
-})
-
-test('one server behind several addresses is one error that names them all', async () => {
-  const gone = 'https://nowhere.invalid'
-  const { report } = await checks({
-    env: { API_URL: `${gone}/api`, AGENT_URL: `${gone}/agent`, NEXT_PUBLIC_SITE_URL: gone },
-  })
-  expect(report.findings.filter(({ severity }) => severity === 'error')).toMatchObject([
-    {
-      id: 'live-name',
-      cause: 'The host of API_URL, AGENT_URL, NEXT_PUBLIC_SITE_URL does not resolve.',
-    },
-  ])
-  expect(JSON.stringify(report)).not.toContain('nowhere')
+  expect(await ended).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(/interrupted/) })
 })
 
 test('the site’s own certificate is looked at; where nothing answers yet, that is a warning', async () => {

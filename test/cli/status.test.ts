@@ -1,17 +1,16 @@
-import { cp, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { cp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { runProgram } from '../../src/cli/program.ts'
 import { readRecord, recordDaemon, recordRefusal, writeRecord } from '../../src/core/daemon-record.ts'
 import { UNATTENDED } from '../../src/core/incidents/incident.ts'
 import { openStore } from '../../src/core/store/open.ts'
-import { testContext } from '../support/context.ts'
 import { startLearningDaemon } from '../support/daemon.ts'
-import { emptyFolder } from '../support/folder.ts'
+import { emptyFolder, folderWith } from '../support/folder.ts'
+import { run as runIn } from '../support/run.ts'
 import { healthBody, serve } from '../support/servers.ts'
 
 async function daemon({
-  schedule = true,
+  schedule = false,
   env = {},
 }: {
   schedule?: boolean
@@ -28,23 +27,19 @@ async function daemon({
     dataFolder: folder,
     schedule,
   })
-  let open = true
-  const stop = async () => {
-    if (open) await running.close()
-    open = false
-  }
+  let stopped: Promise<void> | undefined
+  const stop = () => (stopped ??= running.close())
   onTestFinished(stop)
-  const run = async (args: readonly string[], env: Record<string, string> = {}) => {
-    const { context, stdout, stderr } = testContext({ cwd, env })
-    const code = await runProgram(args, context)
-    return { code, stdout: stdout(), stderr: stderr() }
-  }
-  return { folder, file, env, stop, run, running }
+  const record = readRecord(folder)
+  if (record === undefined) throw new Error('a daemon leaves its record')
+  const run = (args: readonly string[], env: Record<string, string> = {}) =>
+    runIn([...args, ...(args.includes('--data') ? [] : ['--data', 'data'])], { cwd, env })
+  return { folder, file, env, stop, run, running, record }
 }
 
 test('status shows services, store, schedule, backlog and problems at once, and nothing secret', async () => {
-  const it = await daemon()
-  const { code, stdout } = await it.run(['status', '--data', 'data'])
+  const it = await daemon({ schedule: true })
+  const { code, stdout } = await it.run(['status'])
   expect(stdout).toMatch(/^daemon {5}running as process \d+ since .*, build b7$/m)
   expect(stdout).toMatch(new RegExp(`^web {8}(?:ok|degraded), ${it.running.urls.web}`, 'm'))
   expect(stdout).toMatch(/^store {6}sqlite .*platform\.sqlite$/m)
@@ -67,7 +62,7 @@ test('status shows services, store, schedule, backlog and problems at once, and 
 })
 
 test('status lists the channels that alert somebody: not the ping, nor mail without its group', async () => {
-  const it = await daemon({ schedule: false })
+  const it = await daemon()
   const alerts = async (env: Record<string, string>) => {
     const { stdout } = await it.run(['status', '--data', 'data', '--format', 'json'], env)
     return (JSON.parse(stdout) as { alerts: unknown }).alerts
@@ -80,7 +75,7 @@ test('status lists the channels that alert somebody: not the ping, nor mail with
 })
 
 test('a service that runs and does not answer, or answers that it fails, is told with its reason and fails the command', async () => {
-  const it = await daemon({ schedule: false })
+  const it = await daemon()
   const answering = (state: string) =>
     serve((_, response) =>
       response.end(
@@ -94,10 +89,8 @@ test('a service that runs and does not answer, or answers that it fails, is told
         }),
       ),
     )
-  const record = readRecord(it.folder)
-  if (record === undefined) throw new Error('a daemon leaves its record')
   const told = async (urls: Record<string, string>) => {
-    writeRecord(it.folder, { ...record, urls })
+    writeRecord(it.folder, { ...it.record, urls })
     const { code, stdout } = await it.run(['status', '--data', 'data', '--format', 'json'])
     return { code, services: (JSON.parse(stdout) as { services: unknown }).services }
   }
@@ -136,10 +129,8 @@ test('status judges as health --deep and the status page do, and its exit code f
       HEALTH_DEEP_TOKEN: 'a-health-token-of-thirty-two-bytes,the-health-token-before-of-32-byte',
     },
   })
-  const deep = await it.run(
-    ['health', '--deep', '--service', 'web', '--url', `web=${it.running.urls.web}`],
-    it.env,
-  )
+  const args = ['health', '--deep', '--service', 'web', '--url', `web=${it.running.urls.web}`]
+  const deep = await runIn(args, { env: it.env })
   const { code, stdout } = await it.run(['status', '--data', 'data', '--format', 'json'], it.env)
   expect([deep.code, code]).toEqual([1, 1])
   expect(JSON.parse(stdout)).toMatchObject({
@@ -149,7 +140,7 @@ test('status judges as health --deep and the status page do, and its exit code f
   // Without the token, what the page tells everybody.
   const page = async () => (await fetch(new URL('/status.json', it.running.urls.web))).json()
   await expect.poll(page).toMatchObject({ services: [{ service: 'web', state: 'failing' }, {}, {}] })
-  expect(await it.run(['status', '--data', 'data'])).toMatchObject({
+  expect(await it.run(['status'])).toMatchObject({
     code: 1,
     stdout: expect.stringMatching(
       /^web {8}failing, .*its reasons need the service’s HEALTH_DEEP_TOKEN; the status page says failing$/m,
@@ -158,12 +149,10 @@ test('status judges as health --deep and the status page do, and its exit code f
 })
 
 test('two daemons with one folder are both shown, with whose schedule runs, and the one that goes on stays', async () => {
-  const it = await daemon()
-  const record = readRecord(it.folder)
-  if (record === undefined) throw new Error('a daemon leaves its record')
-  const beside = { ...record, pid: process.ppid, urls: {}, schedule: false }
+  const it = await daemon({ schedule: true })
+  const beside = { ...it.record, pid: process.ppid, urls: {}, schedule: false }
   recordDaemon(it.folder, beside)
-  const { code, stdout } = await it.run(['status', '--data', 'data'])
+  const { code, stdout } = await it.run(['status'])
   expect(stdout).toMatch(new RegExp(`^daemon {5}running as process ${process.ppid} since`, 'm'))
   expect(stdout).toMatch(
     new RegExp(`^daemon too running as process ${process.pid} since .*same folder$`, 'm'),
@@ -180,11 +169,9 @@ test('two daemons with one folder are both shown, with whose schedule runs, and 
 
 test('of two daemons with one folder, the services of the one that goes on are asked when the other crashed', async () => {
   const it = await daemon()
-  const record = readRecord(it.folder)
-  if (record === undefined) throw new Error('a daemon leaves its record')
-  const crashed = { ...record, pid: 2 ** 22 + 1, urls: { api: 'http://127.0.0.1:1' }, others: [record] }
+  const crashed = { ...it.record, pid: 2 ** 22 + 1, urls: { api: 'http://127.0.0.1:1' }, others: [it.record] }
   writeRecord(it.folder, crashed)
-  const { code, stdout } = await it.run(['status', '--data', 'data'])
+  const { code, stdout } = await it.run(['status'])
   expect(stdout).toMatch(/^daemon {5}not running; it ended without stopping in order/m)
   expect(stdout).toMatch(new RegExp(`^daemon too running as process ${process.pid} since`, 'm'))
   expect(stdout).toMatch(/^api {8}stopped, http:\/\/127\.0\.0\.1:1$/m)
@@ -193,7 +180,7 @@ test('of two daemons with one folder, the services of the one that goes on are a
 })
 
 test('a probe that fails because of another one names it', async () => {
-  const it = await daemon({ schedule: false })
+  const it = await daemon()
   const failing = (service: string, ...names: string[]) =>
     serve((_, response) =>
       response.end(
@@ -206,17 +193,15 @@ test('a probe that fails because of another one names it', async () => {
         }),
       ),
     )
-  const record = readRecord(it.folder)
-  if (record === undefined) throw new Error('a daemon leaves its record')
   const urls = { web: await failing('web', 'store', 'mail'), api: await failing('api', 'job_store') }
-  writeRecord(it.folder, { ...record, urls })
-  const { stdout } = await it.run(['status', '--data', 'data'])
+  writeRecord(it.folder, { ...it.record, urls })
+  const { stdout } = await it.run(['status'])
   expect(stdout).toContain(`${urls.web}: store: its disk is full; mail: its disk is full\n`)
   expect(stdout).toContain(`${urls.api}: job_store: its disk is full (because of store)\n`)
 })
 
 test('status names the incidents that are open', async () => {
-  const it = await daemon({ schedule: false })
+  const it = await daemon()
   const store = await openStore({ kind: 'sqlite', file: path.join(it.folder, 'platform.sqlite') })
   const openedAt = Date.now() - 60_000
   const incident = {
@@ -231,85 +216,65 @@ test('status names the incidents that are open', async () => {
   }
   await store.incidents.follow({ now: openedAt, channels: [], decide: () => ({ opens: [incident] }) })
   await store.close()
-  const { stdout } = await it.run(['status', '--data', 'data'])
+  const { stdout } = await it.run(['status'])
   expect(stdout).toMatch(
     /^problems {3}clock_wrong since \S+Z: 7200 seconds ahead of the store’s; platformctl alert list/m,
   )
 })
 
-test('a folder without a daemon’s record is wrong usage', async () => {
-  const it = await daemon()
-  expect(await it.run(['status', '--data', 'elsewhere'])).toMatchObject({
+test('a folder without a daemon’s record is wrong usage, and says when and why its first start was refused', async () => {
+  const cwd = await folderWith({ 'data/.keep': '' })
+  const run = (env: Record<string, string>, command: string) =>
+    runIn([command, '--data', 'data'], { cwd, env })
+  expect(await run({}, 'status')).toMatchObject({
     code: 2,
     stderr: expect.stringMatching(/no daemon has started with the data folder .* \(see its log\): /),
   })
-})
-
-test('a folder whose first start was refused says when and why, until a start succeeds', async () => {
-  const cwd = await emptyFolder()
-  await mkdir(path.join(cwd, 'data'))
-  const run = async (env: Record<string, string>, ...argv: string[]) => {
-    const { context, stderr } = testContext({ cwd, env })
-    return { code: await runProgram([...argv, '--data', 'data'], context), stderr: stderr() }
-  }
   await run({ STORE_URL: 'postgress://ada:canary@127.0.0.1/school' }, 'daemon')
   const first = await run({}, 'status')
-  expect(first).toMatchObject({
-    code: 2,
-    stderr: expect.stringMatching(
-      /\(the start of \d{4}-\S+Z was refused: STORE_URL is not the address of a store/,
-    ),
-  })
+  expect(first.code).toBe(2)
+  expect(first.stderr).toMatch(
+    /\(the start of \d{4}-\S+Z was refused: STORE_URL is not the address of a store/,
+  )
   expect(first.stderr).not.toContain('canary')
   await run({ PAYMENTS_SECRET_KEY: 'sk_test_0123456789abcdef' }, 'daemon')
   expect((await run({}, 'status')).stderr).toContain('was refused: half-configured: payments')
-  const it = await daemon()
-  recordRefusal(it.folder, 'later')
-  expect(readRecord(it.folder)).toBeDefined()
 })
 
 test('a daemon’s record that this user may not read is not called missing', async () => {
   const cwd = await emptyFolder()
   // Root may read everything, but not through a link to itself.
   await symlink('daemon.json', path.join(cwd, 'daemon.json'))
-  const { context, stderr } = testContext({ cwd })
-  expect(await runProgram(['status', '--data', '.'], context)).toBe(2)
-  expect(stderr()).toMatch(/daemon\.json cannot be opened \(ELOOP\): [^\n]*run this as the daemon’s user/)
+  expect(await runIn(['status', '--data', '.'], { cwd })).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(
+      /daemon\.json cannot be opened \(ELOOP\): [^\n]*run this as the daemon’s user/,
+    ),
+  })
 })
 
-test.each([
-  ['db', 'status'],
-  ['course', 'status'],
-  ['dispatch', '--local', '--dry-run'],
-])(
-  '%s %s refuses to act on another store than the daemon that owns the folder, and says how to name it',
-  async (...command) => {
-    const it = await daemon()
-    const record = readRecord(it.folder)
-    if (record === undefined) throw new Error('the daemon recorded nothing')
-    writeRecord(it.folder, {
-      ...record,
-      store: { kind: 'postgres', location: 'db.example.com:5432/platform' },
-    })
-    const refused = await it.run([...command, '--data', 'data'])
+test('the store that the daemon recorded is accepted however it is named, and no command acts on another', async () => {
+  const it = await daemon()
+  expect((await it.run(['db', 'status'])).code).toBe(0)
+  const file = path.join(it.folder, 'platform.sqlite')
+  expect((await it.run(['db', 'status'], { STORE_URL: `sqlite:${file}` })).code).toBe(0)
+  const other = await it.run(['db', 'status'], { STORE_URL: 'sqlite:other.sqlite' })
+  expect(other).toMatchObject({ code: 2, stderr: expect.stringContaining('other.sqlite') })
+  recordRefusal(it.folder, 'later')
+  expect(readRecord(it.folder)).toBeDefined()
+  const store = { kind: 'postgres', location: 'db.example.com:5432/platform' } as const
+  writeRecord(it.folder, { ...it.record, store })
+  for (const command of ['db status', 'course status', 'dispatch --local --dry-run']) {
+    const refused = await it.run(command.split(' '))
     expect(refused).toMatchObject({ code: 2, stdout: '' })
     expect(refused.stderr).toContain('PostgreSQL (db.example.com:5432/platform)')
     expect(refused.stderr).toContain(`--env-file ${it.file}`)
-  },
-)
-
-test('the store that the daemon recorded is accepted however it is named', async () => {
-  const it = await daemon()
-  expect((await it.run(['db', 'status', '--data', 'data'])).code).toBe(0)
-  const file = path.join(it.folder, 'platform.sqlite')
-  expect((await it.run(['db', 'status', '--data', 'data'], { STORE_URL: `sqlite:${file}` })).code).toBe(0)
-  const other = await it.run(['db', 'status', '--data', 'data'], { STORE_URL: 'sqlite:other.sqlite' })
-  expect(other).toMatchObject({ code: 2, stderr: expect.stringContaining('other.sqlite') })
+  }
 })
 
 test('an announcement is on the page and in its JSON, as plain text, until it is withdrawn', async () => {
   const it = await daemon()
-  const announce = (...args: string[]) => it.run(['status', 'announce', ...args, '--data', 'data'])
+  const announce = (...args: string[]) => it.run(['status', 'announce', ...args])
   const said = await announce('Search is <slow>', '--for', '2h')
   expect(said).toMatchObject({ code: 0, stderr: '' })
   const [, id = ''] = /^announced as ([0-9a-f]{8}), until \d{4}-.*Z\n$/.exec(said.stdout) ?? []
@@ -318,7 +283,7 @@ test('an announcement is on the page and in its JSON, as plain text, until it is
   const gone = (await announce('Gone <soon>')).stdout
   expect(gone).toMatch(/until it is withdrawn$/m)
   const [, goneId = ''] = /as ([0-9a-f]{8})/.exec(gone) ?? []
-  const update = (...args: string[]) => it.run(['status', 'update', ...args, '--data', 'data'])
+  const update = (...args: string[]) => it.run(['status', 'update', ...args])
   expect((await update(goneId, 'Found <it>', '--state', 'identified')).stdout).toBe(
     `updated ${goneId}: identified\n`,
   )
@@ -328,8 +293,8 @@ test('an announcement is on the page and in its JSON, as plain text, until it is
   expect(await update(goneId, long)).toMatchObject({ code: 2, stderr: expect.stringContaining('postmortem') })
   expect(await update(goneId, long, '--state', 'postmortem')).toMatchObject({ code: 0 })
   expect(await update(id, 'Withdrawn', '--state', 'mended')).toMatchObject({ code: 2 })
-  expect(await it.run(['status', 'withdraw', id, '--data', 'data'])).toMatchObject({ code: 0 })
-  const again = await it.run(['status', 'withdraw', id, '--data', 'data'])
+  expect(await it.run(['status', 'withdraw', id])).toMatchObject({ code: 0 })
+  const again = await it.run(['status', 'withdraw', id])
   expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining(`no announcement ${id}`) })
   const read = async (path: string, type: string) =>
     (await fetch(new URL(path, it.running.urls.web), { headers: { accept: type } })).text()
@@ -376,7 +341,7 @@ test('an announcement is on the page and in its JSON, as plain text, until it is
 test('an announcement in two languages is read in the reader’s', async () => {
   const it = await daemon()
   const args = ['--translation', 'de=Die Suche ist langsam', '--translation', 'fr=Recherche lente']
-  expect((await it.run(['status', 'announce', 'Search is slow', ...args, '--data', 'data'])).stderr).toBe('')
+  expect((await it.run(['status', 'announce', 'Search is slow', ...args])).stderr).toBe('')
   const read = async (path: string, headers: Record<string, string>) =>
     (await fetch(new URL(path, it.running.urls.web), { headers })).text()
   const html = { accept: 'text/html' }
@@ -406,18 +371,16 @@ test.each([
   [['Slow', '--from', '2099-02-29T22:00Z'], 'A time with its offset'],
   [['Slow', '--from', '2020-01-10T22:00Z', '--for', '1h'], 'choose a later --from'],
 ])('announce %j is refused, and says what is needed', async (args, sentence) => {
-  const cwd = await emptyFolder()
-  const file = path.join(cwd, 'platform.sqlite')
+  const file = path.join(await emptyFolder(), 'platform.sqlite')
   await (await openStore({ kind: 'sqlite', file })).close()
-  const { context, stderr } = testContext({ cwd, env: { STORE_URL: 'sqlite:platform.sqlite' } })
-  expect(await runProgram(['status', 'announce', ...args], context)).toBe(2)
-  expect(stderr()).toContain(sentence)
+  const told = await runIn(['status', 'announce', ...args], { env: { STORE_URL: `sqlite:${file}` } })
+  expect(told).toMatchObject({ code: 2, stderr: expect.stringContaining(sentence) })
 })
 
 test('the status page is exported as files, which a second host can serve', async () => {
   const it = await daemon()
-  await it.run(['status', 'announce', 'We move', '--for', '1h', '--data', 'data'])
-  const told = await it.run(['status', 'export', 'out', '--data', 'data'])
+  await it.run(['status', 'announce', 'We move', '--for', '1h'])
+  const told = await it.run(['status', 'export', 'out'])
   expect(told).toMatchObject({ code: 0, stdout: 'written to out\n' })
   const page = await readFile(path.join(it.folder, '../out/index.html'), 'utf8')
   expect(page).toContain('>We move</p>')
@@ -430,11 +393,11 @@ test('the status page is exported as files, which a second host can serve', asyn
     'status.ics',
     'status.json',
   ])
-  expect(await it.run(['status', 'export', 'https://s3.example/x', '--data', 'data'])).toMatchObject({
+  expect(await it.run(['status', 'export', 'https://s3.example/x'])).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('S3_KEY'),
   })
-  const withKey = await it.run(['status', 'export', 'https://id:pa55w0rd@s3.example/x', '--data', 'data'])
+  const withKey = await it.run(['status', 'export', 'https://id:pa55w0rd@s3.example/x'])
   expect(withKey).toMatchObject({ code: 2, stderr: expect.stringContaining('S3_KEY and S3_SECRET') })
   expect(`${withKey.stdout}${withKey.stderr}`).not.toContain('pa55w0rd')
   expect(await it.run(['status', 'export', 'out', '--data', 'elsewhere'])).toMatchObject({ code: 2 })
@@ -447,7 +410,7 @@ test('the status page is exported as files, which a second host can serve', asyn
     stderr: expect.stringContaining('history.sqlite is not an SQLite file'),
   })
   await writeFile(path.join(it.folder, '../file'), '')
-  expect(await it.run(['status', 'export', 'file', '--data', 'data'])).toMatchObject({
+  expect(await it.run(['status', 'export', 'file'])).toMatchObject({
     code: 1,
     stderr: expect.stringContaining(
       'file cannot be written: something else has this name. Move it away, then try again.',

@@ -1,13 +1,13 @@
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { runProgram } from '../../src/cli/program.ts'
 import { createBounceAddresses } from '../../src/core/mail/feedback/bounce-address.ts'
 import type { CountedKind } from '../../src/core/mail/feedback/sending.ts'
+import { applyFeedback } from '../../src/core/mail/feedback/store.ts'
 import { openStore } from '../../src/core/store/open.ts'
-import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { begin } from '../support/learning.ts'
+import { run as runIn } from '../support/run.ts'
 
 const NOW = Date.parse('2026-11-22T08:00:00Z')
 const ADDRESS_KEY = 'the key of addresses of a test'
@@ -39,19 +39,16 @@ async function dataFolder({ env = {} }: { env?: Record<string, string> } = {}) {
       messageId: `lesson-of-${name}@example.com`,
     })
   }
-  const run = async (args: readonly string[], stdin = '') => {
-    const { context, stdout, stderr } = testContext({
+  const run = (args: readonly string[], text = '') =>
+    runIn(['email', ...args, '--data', '.'], {
       cwd,
       clock,
       env,
       stdin: (async function* () {
-        yield Buffer.from(stdin)
+        yield Buffer.from(text)
       })(),
       operator: () => ({ name: 'ops', place: 'box-1' }),
     })
-    const code = await runProgram(['email', ...args, '--data', '.'], context)
-    return { code, stdout: stdout(), stderr: stderr() }
-  }
   return { cwd, store, run }
 }
 
@@ -239,16 +236,9 @@ test('the status of feedback gives rates by day, by source and by recipient doma
     stderr: '',
   })
   const DAY = 24 * 60 * 60 * 1000
-  const count = (
-    kind: CountedKind,
-    count: number,
-    { source = 'postmark', domain = 'other', at = NOW } = {},
-  ) => ({
-    kind,
-    count,
-    source,
-    domain,
-    at,
+  const count = (kind: CountedKind, count: number, parts = {}) => ({
+    ...{ kind, count, source: 'postmark', domain: 'other', at: NOW },
+    ...parts,
   })
   await store.sending.count([
     count('sent', 200, { source: 'api', domain: 'gmail.com', at: NOW - DAY }),
@@ -297,7 +287,6 @@ test('course show tells what happened to a person in order, feedback that came l
   const { cwd, store, run } = await dataFolder()
   await run(['feedback'], dsn({ messageId: 'lesson-of-ada@example.com' }))
   await run(['suppressions', 'remove', 'ada@example.com', '--reason', 'a new mailbox'])
-  const { applyFeedback } = await import('../../src/core/mail/feedback/store.ts')
   await applyFeedback({
     feedback: {
       events: [
@@ -318,9 +307,9 @@ test('course show tells what happened to a person in order, feedback that came l
     erasureHashes: () => [],
     now: NOW + 1,
   })
-  const { context, stdout } = testContext({ cwd, clock })
-  expect(await runProgram(['course', 'show', 'ada@example.com', '--data', '.'], context)).toBe(0)
-  const history = stdout().split('\n\n').at(-1)?.trim().split('\n')
+  const { code, stdout } = await runIn(['course', 'show', 'ada@example.com', '--data', '.'], { cwd, clock })
+  expect(code).toBe(0)
+  const history = stdout.split('\n\n').at(-1)?.trim().split('\n')
   expect(history?.map((line) => line.slice(0, 80).replace(/^(\S+) {2}/, '$1 '))).toEqual([
     '1970-01-01T00:00:00.002Z confirmed, enrolment 1',
     expect.stringMatching(/^1970-01-01T00:00:00.003Z day 1, attempt/),

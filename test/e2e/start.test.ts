@@ -67,20 +67,17 @@ for (const [name, [program, ...before], possible] of STARTS)
       await writeFile(path.join(cwd, 'evil.env'), 'NODE_OPTIONS=--import=./evil.mjs\n')
       const preflight = (...args: string[]) =>
         execa(program, [...before, 'preflight', ...args], { cwd, env: { PATH }, reject: false })
-      for (const option of [['--env-file=missing.env'], ['--env-file', 'missing.env']].slice(
-        0,
-        name === 'directly' ? 2 : 1,
-      ))
-        expect(await preflight(...option)).toMatchObject({
-          exitCode: 2,
-          stdout: '',
-          stderr: expect.stringMatching(/platformctl: cannot read missing\.env: there is no such file/),
-        })
+      expect(await preflight('--env-file=missing.env')).toMatchObject({
+        exitCode: 2,
+        stdout: '',
+        stderr: expect.stringMatching(/platformctl: cannot read missing\.env: there is no such file/),
+      })
       const { exitCode, stdout } = await preflight('--env-file', 'evil.env', '--env-file=evil.env')
       expect(exitCode).toBe(0)
       expect(stdout).toContain('NODE_OPTIONS')
       expect(existsSync(path.join(cwd, 'ran'))).toBe(false)
     },
+    60_000,
   )
 
 test.skipIf(!POSIX)(
