@@ -1,12 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
-import path from 'node:path'
 import { parseEnv } from 'node:util'
 import { expect, test } from 'vitest'
-import { runProgram } from '../../src/cli/program.ts'
 import { webhookFormat } from '../../src/core/incidents/webhook.ts'
-import { testContext } from '../support/context.ts'
-import { emptyFolder } from '../support/folder.ts'
+import { folderWith } from '../support/folder.ts'
+import { run } from '../support/run.ts'
 import { serveBodies } from '../support/servers.ts'
 
 const page = (name: string) => readFileSync(new URL(`../../${name}.md`, import.meta.url), 'utf8')
@@ -33,11 +30,9 @@ test.each(BLOCKS)(
   'the block for $name passes strictly, and a test alert arrives as its receiver reads it',
   async ({ name, text }) => {
     const [format, body = /^$/] = EXPECTED[name] ?? []
-    const cwd = await emptyFolder()
     const [, mail = ''] = /```env\n([\s\S]+?)```/.exec(page('docs/guides/mail-providers')) ?? []
-    await writeFile(path.join(cwd, '.env'), text.includes('EMAIL_TO') ? `${mail}${text}` : text)
-    const checked = testContext({ cwd })
-    expect(await runProgram(['env', 'check', '.env', '--strict'], checked.context), checked.stdout()).toBe(0)
+    const cwd = await folderWith({ '.env': text.includes('EMAIL_TO') ? `${mail}${text}` : text })
+    expect(await run(['env', 'check', '.env', '--strict'], { cwd })).toMatchObject({ code: 0 })
 
     const bodies: string[] = []
     const url = await serveBodies((body, response) => {
@@ -51,8 +46,7 @@ test.each(BLOCKS)(
       ALERT_WEBHOOK_FORMAT: webhookFormat(ALERT_WEBHOOK_URL),
       ...(ALERT_WEBHOOK_SECRET && { ALERT_WEBHOOK_SECRET }),
     }
-    const { context, stdout } = testContext({ cwd, env })
-    expect(await runProgram(['alert', 'test'], context), stdout()).toBe(0)
+    expect(await run(['alert', 'test'], { cwd, env })).toMatchObject({ code: 0 })
     expect([env.ALERT_WEBHOOK_FORMAT, bodies[0]]).toEqual([format, expect.stringMatching(body)])
   },
 )

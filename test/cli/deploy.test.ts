@@ -6,7 +6,7 @@ import { parse, parseAllDocuments } from 'yaml'
 import packageJson from '../../package.json' with { type: 'json' }
 import { yamlName } from '../../src/cli/deploy/subject.ts'
 import { platformctl } from '../support/cli.ts'
-import { emptyFolder } from '../support/folder.ts'
+import { emptyFolder, folderWith } from '../support/folder.ts'
 import { command } from '../support/in-process.ts'
 import { potteryFolder } from '../support/pottery.ts'
 
@@ -51,9 +51,8 @@ test('init writes the files of a definition beside it, from any folder, and chec
   expect(await made('compose.yaml')).toContain('SHOP_URL: http://shop:4000\n')
 })
 
-test.each(['123', '1e3', '0x1f', 'no', 'null', 'y'])('a platform named %s is text in YAML', async (name) => {
-  const cwd = await emptyFolder()
-  await writeFile(path.join(cwd, 'platform.config.json'), JSON.stringify({ name }))
+test.each(['1e3', 'null', 'y'])('a platform named %s is text in YAML', async (name) => {
+  const cwd = await folderWith({ 'platform.config.json': JSON.stringify({ name }) })
   for (const target of ['compose', 'kubernetes'])
     expect(await command(['deploy', 'init', target], { cwd })).toMatchObject({ exitCode: 0 })
   const read = (file: string) => readFile(path.join(cwd, 'deploy', file), 'utf8')
@@ -63,9 +62,8 @@ test.each(['123', '1e3', '0x1f', 'no', 'null', 'y'])('a platform named %s is tex
 })
 
 test('a health path with a comma or braces stays one in the manifests', async () => {
-  const cwd = await emptyFolder()
   const web = { health: '/up,{now}$1' }
-  await writeFile(path.join(cwd, 'platform.config.json'), JSON.stringify({ services: { web } }))
+  const cwd = await folderWith({ 'platform.config.json': JSON.stringify({ services: { web } }) })
   expect(await command(['deploy', 'init', 'kubernetes'], { cwd })).toMatchObject({ exitCode: 0 })
   const made = await readFile(path.join(cwd, 'deploy/kubernetes/platform.yaml'), 'utf8')
   const paths = parseAllDocuments(made).map(
@@ -74,9 +72,12 @@ test('a health path with a comma or braces stays one in the manifests', async ()
   expect(paths.filter(Boolean)).toEqual([web.health])
 })
 
-test.each(['on', 'off', 'TRUE', 'n', '2026-01-02'])('the name %s is text in YAML', (name) => {
-  expect(parse(`${yamlName(name)}: [${yamlName(name)}]`, { version: '1.1' })).toEqual({ [name]: [name] })
-})
+test.each(['123', '0x1f', 'no', 'on', 'off', 'TRUE', 'n', '2026-01-02'])(
+  'the name %s is text in YAML',
+  (name) => {
+    expect(parse(`${yamlName(name)}: [${yamlName(name)}]`, { version: '1.1' })).toEqual({ [name]: [name] })
+  },
+)
 
 test('a file that is there stays, and the printed command shows the difference', async () => {
   const { cwd, folder, run, made } = await pottery()
@@ -154,23 +155,19 @@ test('without a definition the files are those of the default platform, in the f
   )
 })
 
-test.each(['pottery', '.', 'ops', 'pottery/ops/images', 'ops/images', 'o: p/#1', '@ops $1 #2'])(
-  'with --out %s, from the working directory, the files there name the folder of the definition',
-  async (out) => {
-    const { cwd, folder, run } = await pottery()
-    expect(await run('init compose', ['--config', 'pottery/platform.config.ts', '--out', out])).toMatchObject(
-      { exitCode: 0 },
-    )
+test('with --out, from the working directory, the files there name the folder of the definition', async () => {
+  const { cwd, folder, run } = await pottery()
+  for (const out of ['pottery', '.', 'ops', 'pottery/ops/images', 'ops/images', 'o: p/#1', '@ops $1 #2']) {
+    const made = await run('init compose', ['--config', 'pottery/platform.config.ts', '--out', out])
+    expect(made).toMatchObject({ exitCode: 0 })
     const files = path.join(cwd, out)
-    const { services } = parse(await readFile(path.join(files, 'compose.yaml'), 'utf8'), { merge: true }) as {
-      services: { web: { build: { context: string; dockerfile: string } } }
-    }
+    const { services } = parse(await readFile(path.join(files, 'compose.yaml'), 'utf8'), { merge: true })
     const { context, dockerfile } = services.web.build
     expect(path.resolve(files, context)).toBe(folder)
     // Compose reads two dollars as one.
     expect(path.resolve(folder, dockerfile.replaceAll('$$', '$'))).toBe(path.join(files, 'Dockerfile'))
-  },
-)
+  }
+})
 
 test('the commands in the files quote a folder for the shell, and its name adds no line to them', async () => {
   const cwd = await emptyFolder()
@@ -186,15 +183,11 @@ test('the commands in the files quote a folder for the shell, and its name adds 
 })
 
 test('an image has each folder that the definition names once, whatever the beginning of its name', async () => {
-  const cwd = await emptyFolder()
-  const courses = ['lessons', 'lessons-2', 'lessons/more'].map((lessons, index) => [`c${index}`, { lessons }])
-  for (const name of ['lessons/more', 'lessons-2', 'less']) {
-    await mkdir(path.join(cwd, name), { recursive: true })
-    await writeFile(path.join(cwd, name, '1-clay.md'), '')
-  }
-  await writeFile(path.join(cwd, 'lessons/1-clay.md'), '')
-  const definition = { preset: 'base', mails: 'less', courses: Object.fromEntries(courses) }
-  await writeFile(path.join(cwd, 'platform.config.json'), JSON.stringify(definition))
+  const folders = ['lessons', 'lessons-2', 'lessons/more']
+  const courses = Object.fromEntries(folders.map((lessons, index) => [`c${index}`, { lessons }]))
+  const definition = JSON.stringify({ preset: 'base', mails: 'less', courses })
+  const lessons = ['less', ...folders].map((name) => [`${name}/1-clay.md`, ''])
+  const cwd = await folderWith({ 'platform.config.json': definition, ...Object.fromEntries(lessons) })
   expect(await command(['deploy', 'init', 'docker'], { cwd })).toMatchObject({ exitCode: 0 })
   const dockerfile = await readFile(path.join(cwd, 'deploy/Dockerfile'), 'utf8')
   expect([...dockerfile.matchAll(/^COPY ([a-z]\S*) /gm)].map(([, name]) => name)).toEqual([

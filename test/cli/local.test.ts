@@ -27,20 +27,24 @@ test('a store that cannot be opened is wrong usage, and a server that did not an
   expect(code(postgres, other)).toBe(other)
 })
 
-test('a folder whose daemon keeps another store is refused with --data, whatever STORE_URL names', async () => {
-  const folder = await emptyFolder()
-  const { context } = testContext({ cwd: folder })
+/** What a daemon with its store at this place leaves in its folder. */
+const record = (folder: string, location: string, envFiles: string[] = []) =>
   writeRecord(folder, {
     version: 1,
     pid: process.pid,
     host: 'here',
     startedAt: '2026-11-22T00:00:00.000Z',
     build: null,
-    store: { kind: 'sqlite', location: '/elsewhere/platform.sqlite' },
-    envFiles: ['/etc/a.env', '/etc/b.env'],
+    store: { kind: 'sqlite', location },
+    envFiles,
     schedule: true,
     urls: {},
   })
+
+test('a folder whose daemon keeps another store is refused with --data, whatever STORE_URL names', async () => {
+  const folder = await emptyFolder()
+  const { context } = testContext({ cwd: folder })
+  record(folder, '/elsewhere/platform.sqlite', ['/etc/a.env', '/etc/b.env'])
   const STORE_URL = `sqlite:${path.join(folder, 'own.sqlite')}`
   for (const env of [{ STORE_URL }, {}])
     expect(() => storeAddress(context, env, folder)).toThrow(
@@ -64,21 +68,8 @@ test('a folder that was moved with its store is used where it is now', async () 
   const [before, after] = [path.join(await emptyFolder(), 'before'), path.join(await emptyFolder(), 'after')]
   const { context } = testContext()
   const location = path.join(before, 'platform.sqlite')
-  const record = {
-    version: 1,
-    pid: 1,
-    host: 'here',
-    startedAt: '2026-11-22T00:00:00.000Z',
-    build: null,
-  } as const
   await mkdir(before)
-  writeRecord(before, {
-    ...record,
-    store: { kind: 'sqlite', location },
-    envFiles: [],
-    schedule: true,
-    urls: {},
-  })
+  record(before, location)
   await rename(before, after)
   expect(storeAddress(context, {}, after)).toEqual({
     kind: 'sqlite',

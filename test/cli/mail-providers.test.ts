@@ -1,13 +1,10 @@
 import { readFileSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
-import path from 'node:path'
 import { parseEnv } from 'node:util'
 import { expect, test } from 'vitest'
-import { runProgram } from '../../src/cli/program.ts'
 import { readSettings } from '../../src/core/env/settings.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
-import { testContext } from '../support/context.ts'
-import { emptyFolder } from '../support/folder.ts'
+import { folderWith } from '../support/folder.ts'
+import { run } from '../support/run.ts'
 
 const PAGE = readFileSync(new URL('../../docs/guides/mail-providers.md', import.meta.url), 'utf8')
 const BLOCKS = [...PAGE.matchAll(/^## (.+)\n\n```env\n([\s\S]+?)```/gm)].map(([, name = '', text = '']) => ({
@@ -32,10 +29,8 @@ test('each provider of the page has a block', () => {
 test.each(BLOCKS)(
   'the block for $name passes strictly, and configures mail as its page says',
   async ({ name, text }) => {
-    const folder = await emptyFolder()
-    await writeFile(path.join(folder, '.env'), text)
-    const { context, stdout } = testContext({ cwd: folder })
-    expect(await runProgram(['env', 'check', '.env', '--strict'], context), stdout()).toBe(0)
+    const cwd = await folderWith({ '.env': text })
+    expect(await run(['env', 'check', '.env', '--strict'], { cwd })).toMatchObject({ code: 0 })
     const { mail, feedback } = readSettings(learning, parseEnv(text))
     expect({ route: mail?.route, feedback: feedback?.provider }).toMatchObject(EXPECTED[name] ?? {})
   },

@@ -1,15 +1,13 @@
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { runProgram } from '../../src/cli/program.ts'
-import { testContext } from '../support/context.ts'
+import { run } from '../support/run.ts'
 
 /** Files as projects have them, with what a person should be told about each, and nothing more. */
 const cwd = fileURLToPath(new URL('../fixtures/env-files/', import.meta.url))
 
 async function told(file: string): Promise<string[]> {
-  const { context, stdout } = testContext({ cwd })
-  await runProgram(['env', 'check', file, '--format', 'json'], context)
-  const { findings } = JSON.parse(stdout()) as {
+  const { stdout } = await run(['env', 'check', file, '--format', 'json'], { cwd })
+  const { findings } = JSON.parse(stdout) as {
     findings: { id: string; severity: string; present: string[]; location?: { line: number } }[]
   }
   return findings
@@ -45,12 +43,11 @@ test('a file of a Rails project: exports, references, a key of several lines, a 
 
 test('a file from Windows: the BOM hides the first name from some readers', async () => {
   expect(await told('windows.env')).toEqual(['1 reader-difference STORE_URL'])
-  const { context, stdout } = testContext({ cwd })
-  await runProgram(['env', 'check', 'windows.env'], context)
-  expect(stdout()).toContain(
+  const { stdout } = await run(['env', 'check', 'windows.env'], { cwd })
+  expect(stdout).toContain(
     'STORE_URL depends on the reader: node and systemd take the byte order mark before it as a',
   )
-  expect(stdout()).toContain('Save the file as UTF-8 without a byte order mark (BOM).')
+  expect(stdout).toContain('Save the file as UTF-8 without a byte order mark (BOM).')
 })
 
 test('a file of a systemd unit: its own comments and continued lines', async () => {

@@ -92,12 +92,3 @@ test('a server of reports that never answers keeps a broken daemon for a second 
   expect(performance.now() - began).toBeLessThan(4000)
   expect(it.lines.at(-1)).toMatchObject({ event: 'fault' })
 })
-
-test('an invalid DSN is reported at boot, and the daemon serves', async () => {
-  const it = await daemon({ NEXT_PUBLIC_ERRORTRACK_DSN: 'https://errors.example.com/without-a-key' })
-  expect(it.lines).toContainEqual(
-    expect.objectContaining({ level: 'warn', event: 'environment_warning', id: 'malformed-value' }),
-  )
-  expect((await fetch(`${it.urls.web}/api/health`)).status).toBe(200)
-  expect(await it.stop()).toBe(0)
-})

@@ -31,7 +31,6 @@ test.each([
 test.each([
   ['stdout', 0, ['preflight']],
   ['stdout', 1, ['preflight', '--env-file', 'half.env']],
-  ['stdout', 1, ['preflight', '--env-file', 'half.env', '--format', 'json']],
   ['stdout', 3, ['health', '--url', 'web=http://127.0.0.1:9']],
   ['stderr', 2, ['preflight', '--env-file', 'none.env']],
 ] as const)(

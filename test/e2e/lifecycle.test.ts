@@ -1,10 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import path from 'node:path'
-import Database from 'better-sqlite3'
 import { execa } from 'execa'
 import { expect, onTestFinished, test } from 'vitest'
-import { openStore } from '../../src/core/store/open.ts'
 import { bare, bin, startDaemon } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { command } from '../support/in-process.ts'
@@ -77,29 +75,6 @@ test('after SIGTERM it fails its health while it keeps serving, then ends with 0
   expect((await fetch(`${it.urls.web}/lessons/1`)).status).toBe(200)
   // A second signal means it: nobody waits for the rest of the grace.
   expect(await it.stop()).toBe(143)
-})
-
-test('a request in flight is answered before the process ends, and no new one is taken', async () => {
-  const it = await daemon()
-  const half = raw(it.urls.web)
-  half.socket.write(HALF_A_SUBSCRIPTION)
-  await fetch(`${it.urls.web}/api/health`)
-  const ended = it.stop()
-  await expect
-    .poll(
-      () =>
-        fetch(`${it.urls.web}/api/health`).then(
-          ({ status }) => status,
-          () => 'refused',
-        ),
-      { timeout: 5000 },
-    )
-    .toBe('refused')
-  half.socket.write('ample.com"}')
-  expect(await ended).toBe(0)
-  await half.ended
-  expect(half.received()).toMatch(/^HTTP\/1\.1 202 /)
-  expect(half.received()).toMatch(/\r\nConnection: close\r\n/i)
 })
 
 // Node's own answers are the end, a debugger that every user of the machine can reach, and the end.
@@ -180,22 +155,6 @@ test('logs an unhandled rejection without its text, and exits with 1', async () 
   expect((await it.ended).exitCode).toBe(1)
   expect(it.lines.at(-1)).toMatchObject({ level: 'error', fault: 'TypeError' })
   expect(JSON.stringify(it.lines)).not.toContain('canary-in-an-error')
-})
-
-test('the hour of the schedule forgets payment events that are older than a provider delivers again', async () => {
-  const folder = await emptyFolder()
-  const file = path.join(folder, 'platform.sqlite')
-  const { paymentEvents, close } = await openStore({ kind: 'sqlite', file })
-  const days = (count: number) => Date.now() - count * 86_400_000
-  await paymentEvents.claim({ id: 'evt_91', type: 'x', now: days(91), leaseMs: 1 })
-  await paymentEvents.claim({ id: 'evt_89', type: 'x', now: days(89), leaseMs: 1 })
-  await close()
-  const it = await startDaemon(['--data', folder], { cwd: folder })
-  onTestFinished(async () => void (await it.stop('SIGKILL')))
-  const beside = new Database(file, { readonly: true })
-  onTestFinished(() => void beside.close())
-  const kept = beside.prepare('SELECT id FROM payment_event').pluck()
-  await expect.poll(() => kept.all(), { timeout: 5000 }).toEqual(['evt_89'])
 })
 
 test('every line of the log is JSON with time, level, event and build; LOG_LEVEL hides all but which platform runs and where it listens', async () => {

@@ -92,14 +92,12 @@ function statusOf(pageUrl: string, path: string, host = new URL(pageUrl).host): 
   })
 }
 
-test.each(['//', '//x', '/\\', '//[', '/mails/%', '*', 'http://['])(
-  'the path %s is answered, and the inbox goes on',
-  async (path) => {
-    const inbox = await inboxWithOneMail()
-    expect([400, 404]).toContain(await statusOf(inbox.pageUrl, path))
-    expect((await fetch(inbox.pageUrl)).status).toBe(200)
-  },
-)
+test('a path that is none is answered, and the inbox goes on', async () => {
+  const { pageUrl } = await inboxWithOneMail()
+  for (const path of ['//', '//x', '/\\', '//[', '/mails/%', '*', 'http://['])
+    expect([400, 404], path).toContain(await statusOf(pageUrl, path))
+  expect((await fetch(pageUrl)).status).toBe(200)
+})
 
 test('a page of another site whose name leads to this machine cannot read the mails', async () => {
   const inbox = await inboxWithOneMail()

@@ -32,73 +32,82 @@ function told(cadence: Cadence, start: string, { count = 4, zone = BERLIN, spaci
   })
 }
 
-test('a course by the hour keeps its local time when clocks go forward, and says so in between', () => {
-  expect(told(at('09:00'), '2026-03-27T10:00', { count: 3 })).toEqual([
-    '2026-03-28T09:00 lesson-1',
-    '2026-03-29T03:00 Europe/Berlin 60 min',
-    '2026-03-29T09:00 lesson-2',
-    '2026-03-30T09:00 lesson-3',
-  ])
-})
-
-test('a lesson at an hour that the clock skips is marked, and comes later by as much', () => {
-  expect(told(at('02:30'), '2026-03-28T00:00', { count: 3 })).toEqual([
-    '2026-03-28T02:30 lesson-1',
-    '2026-03-29T03:00 Europe/Berlin 60 min',
-    '2026-03-29T03:30 lesson-2 skipped 150',
-    '2026-03-30T02:30 lesson-3',
-  ])
-})
-
-test('takes the first of an hour that occurs twice, and marks the lesson', () => {
-  expect(told(at('02:30'), '2026-10-24T00:00', { count: 2 })).toEqual([
-    '2026-10-24T02:30 lesson-1',
-    '2026-10-25T02:30 lesson-2 first',
-  ])
-  // A fixed number of hours may fall on the second.
-  expect(told({ kind: 'every', ms: HOUR }, '2026-10-25T01:30', { count: 4 })).toEqual([
-    '2026-10-25T01:30 lesson-1',
-    '2026-10-25T02:30 lesson-2 first',
-    '2026-10-25T02:00 Europe/Berlin -60 min',
-    '2026-10-25T02:30 lesson-3 second',
-    '2026-10-25T03:30 lesson-4',
-  ])
-})
-
-test('half an hour of daylight saving time is marked as well', () => {
-  expect(told(at('01:45'), '2026-04-04T00:00', { count: 2, zone: 'Australia/Lord_Howe' })).toEqual([
-    '2026-04-04T01:45 lesson-1',
-    '2026-04-05T01:45 lesson-2 first',
-  ])
-})
-
-test('a course in days of 24 hours moves on the local clock', () => {
-  expect(told({ kind: 'every', ms: 24 * HOUR }, '2026-03-28T10:00', { count: 2 })).toEqual([
-    '2026-03-28T10:00 lesson-1',
-    '2026-03-29T03:00 Europe/Berlin 60 min',
-    '2026-03-29T11:00 lesson-2',
-  ])
-})
-
-test('on chosen weekdays, spacing moves what comes too soon after the lesson before', () => {
-  const cadence = at('09:00', { weekdays: [1, 2, 5] })
-  expect(told(cadence, '2026-06-01T00:00', { spacingMs: 36 * HOUR })).toEqual([
-    '2026-06-01T09:00 lesson-1',
-    '2026-06-02T21:00 lesson-2 spaced from 2026-06-02T09:00',
-    '2026-06-05T09:00 lesson-3',
-    '2026-06-08T09:00 lesson-4',
-  ])
-})
-
-test('a course with its own time zone shows the clock changes of both zones', () => {
-  expect(told(at('09:00', { zone: 'America/New_York', weekdays: [7] }), '2026-03-02T00:00')).toEqual([
-    '2026-03-08T08:00 America/New_York 60 min',
-    '2026-03-08T14:00 lesson-1',
-    '2026-03-15T14:00 lesson-2',
-    '2026-03-22T14:00 lesson-3',
-    '2026-03-29T03:00 Europe/Berlin 60 min',
-    '2026-03-29T15:00 lesson-4',
-  ])
+test.each<
+  [what: string, cadence: Cadence, start: string, more: Parameters<typeof told>[2], expected: string[]]
+>([
+  [
+    'a course by the hour keeps its local time when clocks go forward, and says so in between',
+    at('09:00'),
+    '2026-03-27T10:00',
+    { count: 2 },
+    ['2026-03-28T09:00 lesson-1', '2026-03-29T03:00 Europe/Berlin 60 min', '2026-03-29T09:00 lesson-2'],
+  ],
+  [
+    'a lesson at an hour that the clock skips is marked, and comes later by as much',
+    at('02:30'),
+    '2026-03-28T12:00',
+    { count: 2 },
+    [
+      '2026-03-29T03:00 Europe/Berlin 60 min',
+      '2026-03-29T03:30 lesson-1 skipped 150',
+      '2026-03-30T02:30 lesson-2',
+    ],
+  ],
+  [
+    'a fixed number of hours may fall on the first and on the second of an hour that occurs twice',
+    { kind: 'every', ms: HOUR },
+    '2026-10-25T01:30',
+    { count: 4 },
+    [
+      '2026-10-25T01:30 lesson-1',
+      '2026-10-25T02:30 lesson-2 first',
+      '2026-10-25T02:00 Europe/Berlin -60 min',
+      '2026-10-25T02:30 lesson-3 second',
+      '2026-10-25T03:30 lesson-4',
+    ],
+  ],
+  [
+    'the first of an hour that occurs twice is taken and marked, also with half an hour of summer time',
+    at('01:45'),
+    '2026-04-04T00:00',
+    { count: 2, zone: 'Australia/Lord_Howe' },
+    ['2026-04-04T01:45 lesson-1', '2026-04-05T01:45 lesson-2 first'],
+  ],
+  [
+    'a course in days of 24 hours moves on the local clock',
+    { kind: 'every', ms: 24 * HOUR },
+    '2026-03-28T10:00',
+    { count: 2 },
+    ['2026-03-28T10:00 lesson-1', '2026-03-29T03:00 Europe/Berlin 60 min', '2026-03-29T11:00 lesson-2'],
+  ],
+  [
+    'on chosen weekdays, spacing moves what comes too soon after the lesson before',
+    at('09:00', { weekdays: [1, 2, 5] }),
+    '2026-06-01T00:00',
+    { spacingMs: 36 * HOUR },
+    [
+      '2026-06-01T09:00 lesson-1',
+      '2026-06-02T21:00 lesson-2 spaced from 2026-06-02T09:00',
+      '2026-06-05T09:00 lesson-3',
+      '2026-06-08T09:00 lesson-4',
+    ],
+  ],
+  [
+    'a course with its own time zone shows the clock changes of both zones',
+    at('09:00', { zone: 'America/New_York', weekdays: [7] }),
+    '2026-03-02T00:00',
+    {},
+    [
+      '2026-03-08T08:00 America/New_York 60 min',
+      '2026-03-08T14:00 lesson-1',
+      '2026-03-15T14:00 lesson-2',
+      '2026-03-22T14:00 lesson-3',
+      '2026-03-29T03:00 Europe/Berlin 60 min',
+      '2026-03-29T15:00 lesson-4',
+    ],
+  ],
+])('%s', (_, cadence, start, more, expected) => {
+  expect(told(cadence, start, more)).toEqual(expected)
 })
 
 test('a course of a year is due exactly when the schedule says', () => {
