@@ -11,7 +11,9 @@ import { begin } from '../support/learning.ts'
 import { run } from '../support/run.ts'
 import { serve } from '../support/servers.ts'
 
-/** A data folder with people whose first lessons are due, and a mail server of its own. */
+const SECRET = 'a-secret-of-sixteen-or-more'
+
+/** A data folder with people whose first lessons are due, a mail server of its own, and a service over both. */
 async function due(people: number) {
   const data = await emptyFolder()
   const store = await openStore({ kind: 'sqlite', file: path.join(data, 'platform.sqlite') })
@@ -35,7 +37,16 @@ async function due(people: number) {
     MAILER_SMTP_URL: inbox.smtpUrl,
     MAILER_FROM: 'course@example.com',
   }
-  return { data, inbox, env }
+  const daemon = async (more: Partial<Parameters<typeof startLearningDaemon>[0]> = {}) => {
+    const it = await startLearningDaemon({
+      ...more,
+      env: { ...env, EMAIL_DISPATCH_SECRET: SECRET, ...more.env },
+      dataFolder: data,
+    })
+    onTestFinished(() => it.close())
+    return { close: () => it.close(), url: it.urls.web ?? '' }
+  }
+  return { data, inbox, env, daemon }
 }
 
 test('without mail a dispatch passes while no lesson is due, and fails once one is', async () => {
@@ -61,14 +72,10 @@ test('a drain sends one lesson to everybody whose lessons are due, as many as th
 }, 30_000)
 
 test('a drain through the endpoint is one run of several calls that sends no lesson twice, even while the secret rotates', async () => {
-  const { data, inbox, env } = await due(25)
-  const secret = 'a-secret-of-sixteen-or-more,the-secret-of-before'
-  const daemon = await startLearningDaemon({
-    env: { ...env, EMAIL_DISPATCH_SECRET: secret },
-    dataFolder: data,
-  })
-  onTestFinished(() => daemon.close())
-  const args = ['dispatch', '--drain', '--limit', '10', '--url', daemon.urls.web ?? '']
+  const { inbox, daemon } = await due(25)
+  const secret = `${SECRET},the-secret-of-before`
+  const { url } = await daemon({ env: { EMAIL_DISPATCH_SECRET: secret } })
+  const args = ['dispatch', '--drain', '--limit', '10', '--url', url]
   const { code, stdout } = await run(args, { env: { EMAIL_DISPATCH_SECRET: secret } })
   expect(stdout).toMatch(/^25 sent in \d+ s, 25 still due\n$/)
   expect(code).toBe(0)
@@ -76,13 +83,8 @@ test('a drain through the endpoint is one run of several calls that sends no les
 }, 30_000)
 
 test('the hour of a daemon sends to everybody whose lesson is due, whatever the limit of a call, and is handled then', async () => {
-  const { data, inbox, env } = await due(25)
-  const daemon = await startLearningDaemon({
-    env: { ...env, EMAIL_DISPATCH_LIMIT: '10' },
-    dataFolder: data,
-    schedule: true,
-  })
-  onTestFinished(() => daemon.close())
+  const { data, inbox, daemon } = await due(25)
+  await daemon({ env: { EMAIL_DISPATCH_LIMIT: '10' }, schedule: true })
   await inbox.waitFor(() => inbox.mails.length >= 25, AbortSignal.timeout(10_000))
   const store = await openStore({ kind: 'sqlite', file: path.join(data, 'platform.sqlite') })
   onTestFinished(() => store.close())
@@ -97,17 +99,12 @@ test('the hour of a daemon sends to everybody whose lesson is due, whatever the 
 }, 30_000)
 
 test('a disconnected caller stops nothing: the service finishes the call and records it', async () => {
-  const { data, inbox, env } = await due(60)
-  const secret = 'a-secret-of-sixteen-or-more'
-  const daemon = await startLearningDaemon({
-    env: { ...env, EMAIL_DISPATCH_SECRET: secret },
-    dataFolder: data,
-  })
-  onTestFinished(() => daemon.close())
+  const { inbox, daemon } = await due(60)
+  const { url } = await daemon()
   const interrupt = new AbortController()
   void inbox.waitFor(() => inbox.mails.length >= 3, AbortSignal.timeout(10_000)).then(() => interrupt.abort())
-  const args = ['dispatch', '--url', daemon.urls.web ?? '']
-  const { code } = await run(args, { env: { EMAIL_DISPATCH_SECRET: secret }, signal: interrupt.signal })
+  const env = { EMAIL_DISPATCH_SECRET: SECRET }
+  const { code } = await run(['dispatch', '--url', url], { env, signal: interrupt.signal })
   expect(code).toBe(3)
   await inbox.waitFor(() => inbox.mails.length >= 60, AbortSignal.timeout(10_000))
 }, 30_000)
@@ -138,49 +135,37 @@ test('names the next command if lessons are still due or failed', async () => {
   )
 })
 
-test('a dry run says what is due, oldest first, and sends nothing', async () => {
-  const { data, inbox, env } = await due(2)
-  const { code, stdout } = await run(['dispatch', '--local', '--dry-run', '--data', data], { env })
-  expect(code).toBe(0)
-  expect(stdout.split('\n')).toEqual([
-    'day 1 of person-0, due since 1970-01-01T00:00:00.000Z',
-    'day 1 of person-1, due since 1970-01-01T00:00:00.001Z',
-    '2 due; nothing was sent',
-    '',
-  ])
-  // A limit shortens the list, never the count.
-  const args = ['dispatch', '--local', '--dry-run', '--limit', '1', '--data', data]
-  expect((await run(args, { env })).stdout.split('\n').slice(1)).toEqual([
-    '2 due, the first 1 shown; nothing was sent',
-    '',
-  ])
-  expect(inbox.mails).toEqual([])
-})
-
-test('a dry run lists what the same call would send: as many as EMAIL_DISPATCH_LIMIT, or all with --drain', async () => {
-  const { data, env } = await due(130)
+test('a dry run lists what the same call would send, oldest first: as many as its limit, or all with --drain; and sends nothing', async () => {
+  const { data, inbox, env } = await due(130)
   const listed = async (limit: string | undefined, ...more: string[]) => {
     const args = ['dispatch', '--local', '--dry-run', '--data', data, ...more]
     const limited = limit === undefined ? env : { ...env, EMAIL_DISPATCH_LIMIT: limit }
-    return (await run(args, { env: limited })).stdout.split('\n').filter((line) => line.startsWith('day 1'))
-      .length
+    const { code, stdout } = await run(args, { env: limited })
+    expect(code).toBe(0)
+    return stdout.trimEnd().split('\n')
   }
-  expect(await listed(undefined)).toBe(100)
-  expect(await listed('120')).toBe(120)
-  expect(await listed('3', '--limit', '5')).toBe(5)
-  expect(await listed('3', '--drain')).toBe(130)
+  // A limit shortens the list, never the count.
+  expect(await listed('3', '--limit', '2')).toEqual([
+    'day 1 of person-0, due since 1970-01-01T00:00:00.000Z',
+    'day 1 of person-1, due since 1970-01-01T00:00:00.001Z',
+    '130 due, the first 2 shown; nothing was sent',
+  ])
+  for (const [limit, option, count] of [
+    [undefined, '--dry-run', 100],
+    ['120', '--dry-run', 120],
+    ['3', '--drain', 130],
+  ] as const)
+    expect((await listed(limit, option)).filter((line) => line.startsWith('day 1'))).toHaveLength(count)
+  expect((await listed('3', '--drain')).at(-1)).toBe('130 due; nothing was sent')
+  expect(inbox.mails).toEqual([])
 })
 
 test('a drain that the service cuts by its shutdown fails, and says what is left', async () => {
-  const { data, inbox, env } = await due(150)
-  const secret = 'a-secret-of-sixteen-or-more'
-  const daemon = await startLearningDaemon({
-    env: { ...env, EMAIL_DISPATCH_SECRET: secret },
-    dataFolder: data,
-  })
-  void inbox.waitFor(() => inbox.mails.length >= 5, AbortSignal.timeout(10_000)).then(() => daemon.close())
-  const args = ['dispatch', '--drain', '--limit', '10000', '--url', daemon.urls.web ?? '']
-  const { code, stdout } = await run(args, { env: { EMAIL_DISPATCH_SECRET: secret } })
+  const { inbox, daemon } = await due(150)
+  const { url, close } = await daemon()
+  void inbox.waitFor(() => inbox.mails.length >= 5, AbortSignal.timeout(10_000)).then(close)
+  const args = ['dispatch', '--drain', '--limit', '10000', '--url', url]
+  const { code, stdout } = await run(args, { env: { EMAIL_DISPATCH_SECRET: SECRET } })
   expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining('it was stopped before all') })
   expect(inbox.mails.length).toBeLessThan(150)
 }, 30_000)
@@ -204,24 +189,18 @@ test('an interrupted drain ends after the messages in flight, fails and says so,
 }, 30_000)
 
 test('reports a response that is not a dispatch endpoint’s, with the service’s own reason if it gives one', async () => {
-  const env = { EMAIL_DISPATCH_SECRET: 'a-secret-of-sixteen-or-more' }
+  const env = { EMAIL_DISPATCH_SECRET: SECRET }
   const answer = async (status: number, body: string) => {
     const url = await serve((_, response) => void response.writeHead(status).end(body))
     return run(['dispatch', '--url', url], { env })
   }
-  expect(await answer(200, '{"processed":"many"}')).toMatchObject({
-    code: 3,
-    stderr: expect.stringContaining('the service answered 200, and not as a dispatch endpoint'),
-  })
   const problem = { code: 'store_not_persistent', status: 503, message: 'Set STORE_URL.', requestId: 'r' }
-  expect(await answer(503, JSON.stringify(problem))).toMatchObject({
-    code: 3,
-    stderr: expect.stringContaining('the service answered 503: Set STORE_URL.'),
-  })
-  expect(await answer(401, '')).toMatchObject({
-    code: 3,
-    stderr: expect.stringContaining('refused EMAIL_DISPATCH_SECRET'),
-  })
+  for (const [status, body, said] of [
+    [200, '{"processed":"many"}', 'the service answered 200, and not as a dispatch endpoint'],
+    [503, JSON.stringify(problem), 'the service answered 503: Set STORE_URL.'],
+    [401, '', 'refused EMAIL_DISPATCH_SECRET'],
+  ] as const)
+    expect(await answer(status, body)).toMatchObject({ code: 3, stderr: expect.stringContaining(said) })
 })
 
 test.each([0, 3])(
@@ -230,7 +209,7 @@ test.each([0, 3])(
     const total = { processed: sent, sent, failed: 0, unknown: 0, remaining: 0, limit: 100, results: [] }
     const answer = JSON.stringify({ ...total, waiting: 2, nextTryAt: '2026-11-21T08:00:00.000Z' })
     const url = await serve((_, response) => void response.end(answer))
-    const env = { EMAIL_DISPATCH_SECRET: 'a-secret-of-sixteen-or-more' }
+    const env = { EMAIL_DISPATCH_SECRET: SECRET }
     const waits = expect.stringContaining('2 waiting after a failure')
     expect(await run(['dispatch', '--url', url, '--drain'], { env })).toMatchObject({
       code: 1,

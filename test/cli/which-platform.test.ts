@@ -197,15 +197,8 @@ test('a daemon whose definition is broken or gone alerts once, however often it 
   const { url: hook, told } = await alertWebhook()
   await writeFile(at('srv/kiln.env'), `ALERT_WEBHOOK_URL=${hook}\n`)
   const words = ['--env-file', at('srv/kiln.env'), '--data', at('data')]
-  const refused = async () =>
-    expect(
-      (
-        await platformctl(['daemon', ...words], {
-          cwd: at('elsewhere'),
-          env: { XDG_STATE_HOME: at('state') },
-        })
-      ).exitCode,
-    ).toBe(2)
+  const where = { cwd: at('elsewhere'), env: { XDG_STATE_HOME: at('state') } }
+  const refused = async () => expect((await platformctl(['daemon', ...words], where)).exitCode).toBe(2)
   await writeFile(file, JSON.stringify({ ...DEFINITION, preset: 'lerning' }))
   await refused()
   await refused()

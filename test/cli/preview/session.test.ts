@@ -16,7 +16,7 @@ async function open() {
     response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"id":"mail-1"}')
   })
   const folder = await mkdtemp(path.join(tmpdir(), 'platformctl-test-'))
-  const school = await kilnSchool(folder)
+  const school = await kilnSchool(folder, { days: 1 })
   const env = {
     MAILER_API_KEY: 'a-key-of-a-provider',
     MAILER_API_URL: provider,
@@ -38,7 +38,7 @@ async function open() {
     const text = await response.text()
     return { status: response.status, token: /"token":"([^"]+)"/.exec(text)?.[1], text }
   }
-  const [{ name = '' } = {}] = school.workshop.names.map((one) => ({ name: one }))
+  const [name] = school.workshop.names
   return { preview, post, sent, name }
 }
 
