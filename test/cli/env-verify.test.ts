@@ -92,12 +92,12 @@ test('a service that runs the file is the same, and each kind of difference is n
     OTHERS: 'x',
   }
   const shown = (format: string) => verify(file, ['--url', url, '--format', format])
-  const [json, text, github, sarif] = [
-    await shown('json'),
-    await shown('text'),
-    await shown('github'),
-    await shown('sarif'),
-  ]
+  const [json, text, github, sarif] = await Promise.all([
+    shown('json'),
+    shown('text'),
+    shown('github'),
+    shown('sarif'),
+  ])
   expect(json.code).toBe(1)
   expect(JSON.parse(json.stdout)).toMatchObject({
     same: false,
@@ -130,11 +130,8 @@ test('a service that runs the file is the same, and each kind of difference is n
 })
 
 test('a build stamp and what the definition marks may differ on each replica', async () => {
-  const group = {
-    unlocks: 'a',
-    absent: 'b',
-    variables: { POD: { kind: 'text', perReplica: true }, REGION: { kind: 'text' } },
-  }
+  const variables = { POD: { kind: 'text', perReplica: true }, REGION: { kind: 'text' } }
+  const group = { unlocks: 'a', absent: 'b', variables }
   const platform = resolvePlatform({ preset: 'base', groups: { pods: group } }, { folder: '/' })
   const url = async (env: Record<string, string>) => running({ ...ENV, ...env }, platform)
   const [first, second] = [
@@ -284,11 +281,8 @@ test.each([
 
 test('no fingerprint is the same under another nonce or another token, and each has one length', async () => {
   const { ask } = opened({ ...SECRETS, HEALTH_DEEP_TOKEN: `${TOKEN},${TOKEN}-next` })
-  const answers = [
-    await ask(TOKEN),
-    await ask(`${TOKEN}-next`),
-    await ask(TOKEN, `?nonce=${'ab'.repeat(16)}`),
-  ]
+  const other = `?nonce=${'ab'.repeat(16)}`
+  const answers = [await ask(TOKEN), await ask(`${TOKEN}-next`), await ask(TOKEN, other)]
   const prints = answers.map(({ variables }) => variables.flatMap((one) => one.fingerprint ?? []))
   expect(prints.map((list) => list.length)).toEqual(prints.map(() => prints[0]?.length))
   expect(prints[0]).toHaveLength(4)
@@ -307,11 +301,12 @@ test('no fingerprint is given without the token, a nonce, or a token that is lon
     const { status, text } = await ask(TOKEN, query)
     expect({ status, text }).toEqual({ status: 400, text: expect.stringContaining('openssl rand -hex 16') })
   }
-  const short = await opened({ ...ENV, HEALTH_DEEP_TOKEN: 'twenty-three-characters' }).ask(
-    'twenty-three-characters',
-  )
-  expect(short).toMatchObject({ status: 400, variables: [] })
-  expect(short.text).toContain('at least 24 characters')
+  const short = 'twenty-three-characters'
+  expect(await opened({ ...ENV, HEALTH_DEEP_TOKEN: short }).ask(short)).toMatchObject({
+    status: 400,
+    variables: [],
+    text: expect.stringContaining('at least 24 characters'),
+  })
   expect((await opened({ LOG_LEVEL: 'warn' }).ask(TOKEN)).status).toBe(404)
   const other = await api?.fetch(new Request('http://any.example/api/configuration'))
   expect(other?.status).toBe(401)

@@ -109,19 +109,17 @@ test.each([
   'preflight --service %s reports an unreadable secret file only if that service reads it',
   async (service, code, ids) => {
     const env = { EMAIL_DISPATCH_SECRET_FILE: '/run/absent/dispatch' }
-    const told = await run(['preflight', '--format', 'json', '--service', service], {
-      cwd: await emptyFolder(),
-      env,
-    })
+    const told = await run(['preflight', '--format', 'json', '--service', service], { env })
     expect({ code: told.code, ids: idsIn(told.stdout) }).toEqual({ code, ids })
   },
 )
 
 test('does not fall back to another store when the file of STORE_URL is missing', async () => {
-  const cwd = await emptyFolder()
-  const { code, stderr } = await run(['db', 'status'], { cwd, env: { STORE_URL_FILE: '/run/absent/url' } })
-  expect(code).toBe(2)
-  expect(stderr).toContain('/run/absent/url, which STORE_URL_FILE names, does not exist.')
+  const env = { STORE_URL_FILE: '/run/absent/url' }
+  expect(await run(['db', 'status'], { cwd: await emptyFolder(), env })).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('/run/absent/url, which STORE_URL_FILE names, does not exist.'),
+  })
 })
 
 test('a misspelt NAME_FILE is answered with the right one, and explain knows it', async () => {

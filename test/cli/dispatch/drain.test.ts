@@ -90,7 +90,7 @@ test.each([{ env: { CI: 'true' } }, { env: { TERM: 'dumb' } }, { columns: 0 }])(
 test('a drain ends when a call says why it sent no more, and when it is interrupted', async () => {
   expect((await drained([call({ reason: 'the provider is away' })])).made).toBe(1)
   const stop = new AbortController()
-  const { made } = await drained(
+  const { made, total } = await drained(
     [call({}), call({})],
     { drain: true },
     (count) => {
@@ -99,6 +99,7 @@ test('a drain ends when a call says why it sent no more, and when it is interrup
     stop.signal,
   )
   expect(made).toBe(2)
+  expect(total).toMatchObject({ remaining: 9, reason: expect.stringContaining('it was stopped before all') })
 })
 
 test('a summary keeps the latest thousand lessons that were not sent', async () => {

@@ -20,7 +20,7 @@ async function open() {
   const env = {
     MAILER_API_KEY: 'a-key-of-a-provider',
     MAILER_API_URL: provider,
-    MAILER_FROM: 'course@example.com',
+    MAILER_FROM: 'a@example.com',
   }
   const { context } = testContext({ platform: school.platform })
   const preview = await servePreview(school.workshop, 0, openSender(context, env, ['ada@example.com']))
