@@ -60,7 +60,7 @@ test.skipIf(!POSIX)(
 
 for (const [name, [program, ...before], possible] of STARTS)
   test.skipIf(!possible)(
-    `started ${name}, a missing env file is exit 2 in our words, and no code that one names is run`,
+    `started ${name}, a missing env file is exit 2 in our words, and no code that an env file names is run`,
     async () => {
       const cwd = await installed()
       await writeFile(path.join(cwd, 'evil.mjs'), `import fs from 'node:fs'; fs.writeFileSync('ran', '')`)
