@@ -70,48 +70,40 @@ test('what depends on a failing probe or service is listed under the root cause,
   expect(causes(report('web', { store: 'degraded', kiln: 'failing' }))).toEqual([['kiln', []]])
 })
 
-/** The causes that open and close over rounds of one probe. An open cause stays open until it closes. */
-function story(states: readonly (ProbeState | 'not looked at')[], open: string[] = []): string[] {
+/** What a probe said in each round: it fails, is degraded, is well, or nobody looked. */
+const SAID = { f: 'failing', d: 'degraded', o: 'ok', '.': undefined } as const
+
+/** When the cause of one probe opens and closes over rounds. An open cause stays open until it closes. */
+function story(rounds: string, open: string[] = []): string {
   let streaks: Streaks = new Map()
-  return states.map((state) => {
+  const happened = [...rounds].flatMap((letter, round) => {
+    const state = SAID[letter as keyof typeof SAID]
     const reports =
-      state === 'not looked at' ? [report('api', { circuit: 'ok' })] : [report('web', { mail: state })]
-    const round = followRound({ streaks, reports, open })
-    streaks = round.streaks
-    for (const { cause } of round.opens) open.push(cause)
-    for (const cause of round.closes) open.splice(open.indexOf(cause), 1)
-    return round.opens.length > 0 ? 'opens' : round.closes.length > 0 ? 'closes' : '-'
+      state === undefined ? [report('api', { circuit: 'ok' })] : [report('web', { mail: state })]
+    const followed = followRound({ streaks, reports, open })
+    streaks = followed.streaks
+    open.push(...followed.opens.map(({ cause }) => cause))
+    for (const cause of followed.closes) open.splice(open.indexOf(cause), 1)
+    return [
+      ...followed.opens.map(() => `opens in ${round}`),
+      ...followed.closes.map(() => `closes in ${round}`),
+    ]
   })
+  return happened.join(', ')
 }
 
 test.each([
-  [
-    ['failing', 'failing', 'failing'],
-    ['-', 'opens', '-'],
-  ],
-  [
-    ['failing', 'ok', 'failing', 'ok'],
-    ['-', '-', '-', '-'],
-  ],
-  [
-    ['failing', 'failing', 'ok', 'failing', 'ok', 'ok'],
-    ['-', 'opens', '-', '-', '-', 'closes'],
-  ],
-  [
-    ['degraded', 'degraded', 'degraded'],
-    ['-', '-', '-'],
-  ],
-  [
-    ['failing', 'failing', 'not looked at', 'not looked at', 'ok', 'ok'],
-    ['-', 'opens', '-', '-', '-', 'closes'],
-  ],
-] as const)('%j', (states, expected) => {
-  expect(story(states)).toEqual(expected)
+  ['fff', 'opens in 1'],
+  ['fofo', ''],
+  ['ffofoo', 'opens in 1, closes in 5'],
+  ['ddd', ''],
+  ['ff..oo', 'opens in 1, closes in 5'],
+])('a probe, round by round %s: %s', (rounds, expected) => {
+  expect(story(rounds)).toBe(expected)
 })
 
 test('after a restart an open incident still needs two good rounds to close, and is not opened anew', () => {
-  expect(story(['failing', 'failing'], ['mail'])).toEqual(['-', '-'])
-  expect(story(['ok', 'ok'], ['mail'])).toEqual(['-', 'closes'])
+  expect([story('ff', ['mail']), story('oo', ['mail'])]).toEqual(['', 'closes in 1'])
 })
 
 test('a cause that goes on after an operator resolved its incident opens another one two rounds later', () => {

@@ -1,12 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { plannedAlerts } from '../../../src/core/incidents/due.ts'
-import {
-  type Hearing,
-  INCIDENTS_KEPT,
-  type MessageKind,
-  type MessageRecord,
-  type StoredIncident,
+import type {
+  Hearing,
+  MessageKind,
+  MessageRecord,
+  StoredIncident,
 } from '../../../src/core/incidents/incident.ts'
 import { incidentWith } from '../../support/incidents.ts'
 
@@ -129,8 +128,4 @@ test('however a cause comes and goes, nobody waits longer to hear of it than for
       }
     }),
   )
-})
-
-test('1,000 incidents are kept for 90 days', () => {
-  expect(INCIDENTS_KEPT).toEqual({ ms: 90 * 24 * HOUR, most: 1000 })
 })

@@ -218,18 +218,27 @@ test('a store in a file is opened so that commits survive a power cut and what i
   })
 })
 
-test('a change takes the write lock of the file before it reads, also where it then changes nothing', async () => {
+test('a change takes the write lock of the file before it reads, also where it then changes nothing, and holds it no longer', async () => {
   const address = await addressOf('sqlite')
   const store = await openTestStore(address)
-  const beside = new Database(address.file)
+  await subscribe(store, 'ada')
+  const beside = new Database(address.file, { timeout: 0 })
   onTestFinished(() => void beside.close())
   beside.exec('BEGIN IMMEDIATE')
   const nobody = { id: 'nobody', enrolment: 1, now: 0 }
-  for (const change of [() => store.course.unsubscribe(nobody), () => store.course.undoUnsubscribe(nobody)])
-    await expect(change()).rejects.toMatchObject({ code: 'store_unavailable' })
+  for (const change of [
+    () => store.course.unsubscribe(nobody),
+    () => store.course.undoUnsubscribe(nobody),
+    () => claim(store.course, 'due'),
+  ])
+    await expect(change()).rejects.toMatchObject({ code: 'store_unavailable', status: 503 })
   // A look, and a claim where nothing is due, disturb nobody and wait for nobody.
-  expect(await claim(store.course, 'idle')).toEqual([])
-  expect(await store.course.backlog(0)).toMatchObject({ due: 0 })
+  expect(await claim(store.course, 'idle', { now: -1 })).toEqual([])
+  expect(await store.course.backlog(-1)).toMatchObject({ due: 0 })
+  beside.exec('ROLLBACK')
+  expect(await claim(store.course, 'due')).toHaveLength(1)
+  // While a message is out no transaction is open.
+  beside.exec(`BEGIN IMMEDIATE; UPDATE meta SET value = 'x'; COMMIT`)
 })
 
 test('a claim passes over rows that others have locked: fresh ones, failed ones and those of a lease that ended', async () => {

@@ -10,7 +10,6 @@ import { suppressionChange } from '../../../src/core/mail/feedback/store.ts'
 import { POSTGRES_STEPS, TABLES } from '../../../src/core/store/migrations.ts'
 import { copyStore, openMaintenance } from '../../../src/core/store/open.ts'
 import { createPool, guarded, transaction } from '../../../src/core/store/postgres/connection.ts'
-
 import { connect, guard } from '../../../src/core/store/sqlite/connection.ts'
 import { failed, moveIntoPlace } from '../../../src/core/store/sqlite/files.ts'
 import { emptyFolder } from '../../support/folder.ts'
@@ -19,38 +18,9 @@ import { addressOf, newDatabase, openTestStore } from '../../support/stores.ts'
 import { asked, audited, erasureOf, outcomeOf, subscribe } from '../../support/subscribers.ts'
 
 const NOW = 100 * DAY_MS
-const HOUR_MS = 3_600_000
 
 describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
   const opened = async () => openTestStore(await addressOf(kind))
-
-  test('a confirmation that is not mailed leaves neither a token nor an address behind', async () => {
-    const { course } = await opened()
-    expect(await course.requestConfirmation(asked('ada', NOW, { language: 'de' }))).toEqual({
-      mail: true,
-      exhausted: false,
-    })
-    const again = asked('ada', NOW + HOUR_MS - 1, { id: 'other' })
-    expect(await course.requestConfirmation(again)).toEqual({ mail: false, exhausted: false })
-    expect(await course.checkToken({ tokenHash: again.tokenHash, now: NOW + HOUR_MS })).toBe('invalid')
-    expect(await course.checkToken({ tokenHash: `ada.${NOW}`, now: NOW + HOUR_MS })).toBe('use')
-    expect(await course.findById('other')).toBeUndefined()
-    await course.erase(erasureOf('bob', 'erased-bob', NOW))
-    const erased = asked('bob', NOW, { erasureHashes: ['unlike', 'erased-bob'] })
-    expect(await course.requestConfirmation(erased)).toEqual({ mail: false, exhausted: false })
-    expect(await course.findById('bob')).toBeUndefined()
-    expect(await course.checkToken({ tokenHash: erased.tokenHash, now: NOW })).toBe('invalid')
-    // An hour later a new link is mailed in the language of the one before, which no longer works.
-    const later = asked('ada', NOW + HOUR_MS)
-    expect(await course.requestConfirmation(later)).toMatchObject({ mail: true })
-    expect(await course.checkToken({ tokenHash: `ada.${NOW}`, now: NOW + HOUR_MS })).toBe('invalid')
-    expect(await course.confirm({ begin, tokenHash: later.tokenHash, now: NOW + HOUR_MS })).toBe('confirmed')
-    expect(await course.findById('ada')).toMatchObject({ state: 'confirmed', language: 'de' })
-    expect(await course.confirm({ begin, tokenHash: later.tokenHash, now: NOW + 2 * HOUR_MS })).toBe(
-      'confirmed',
-    )
-    expect(await course.findById('ada')).toMatchObject({ enrolment: 1, confirmedAt: NOW + HOUR_MS })
-  })
 
   test('an enrolment names its reason for every refusal, also of a key that enrolled somebody else', async () => {
     const { course, feedback } = await opened()

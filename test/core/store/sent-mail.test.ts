@@ -1,25 +1,24 @@
 import { describe, expect, test } from 'vitest'
 import { DAY_MS } from '../../../src/core/durations.ts'
 import { RECIPIENT_CAPS } from '../../../src/core/mail/send-once.ts'
+import type { Store } from '../../../src/core/store/store.ts'
 import { addressOf, openTestStore, STORES } from '../../support/stores.ts'
 
 const NOW = Date.parse('2026-11-21T08:00:00Z')
 const HOUR = 60 * 60 * 1000
+const MAIL = { key: 'mail', now: NOW, recipient: 'r', caps: RECIPIENT_CAPS, content: 'c' }
+/** The same mail, sent by the store's own queue. */
+const QUEUED = { stream: 'mail', address: 'ada@example.com', payload: '{}' } as const
 const KINDS = STORES.filter((kind) => kind !== 'memory')
 
 describe.each(KINDS)('on the store %s', (kind) => {
   test('a recipient gets five mails in an hour and twenty in a day, over all processes and restarts', async () => {
     const address = await addressOf(kind)
-    const ask = async (n: number, now: number, recipient = 'hash-of-somebody') => {
-      const store = await openTestStore(address)
-      const begun = await store.sentMail.begin({
-        key: `mail-${n}`,
-        now,
-        recipient,
-        caps: RECIPIENT_CAPS,
-        content: 'c',
-      })
-      await store.sentMail.release({ key: `mail-${n}`, now })
+    let stores = [await openTestStore(address), await openTestStore(address)]
+    const ask = async (n: number, now: number, recipient = 'r') => {
+      const { sentMail } = stores[n % 2] as Store
+      const begun = await sentMail.begin({ ...MAIL, key: `mail-${n}`, now, recipient })
+      await sentMail.release({ key: `mail-${n}`, now })
       return typeof begun === 'string' ? begun : begun.firstAttemptAt
     }
     for (let n = 0; n < 5; n += 1) expect(await ask(n, NOW)).toBe(NOW)
@@ -28,6 +27,8 @@ describe.each(KINDS)('on the store %s', (kind) => {
     expect(await ask(0, NOW + 1)).toBe(NOW)
     expect(await ask(6, NOW + 1, 'hash-of-another')).toBe(NOW + 1)
     let begun = 5
+    for (const one of stores) await one.close()
+    stores = [await openTestStore(address), await openTestStore(address)]
     for (let n = 10; n < 50; n += 1) {
       const asked = await ask(n, NOW + Math.floor(n / 5) * HOUR)
       if (asked !== 'capped') begun += 1
@@ -38,16 +39,14 @@ describe.each(KINDS)('on the store %s', (kind) => {
 
   test('records an id with characters that no database can hold, so that its mail is not sent again', async () => {
     const { sentMail } = await openTestStore(await addressOf(kind))
-    const mail = { key: 'mail', now: NOW, recipient: 'r', caps: RECIPIENT_CAPS, content: 'c' }
-    await sentMail.begin(mail)
+    await sentMail.begin(MAIL)
     await sentMail.recordSent({ key: 'mail', id: 'a \0 of \ud83d', now: NOW })
-    expect(await sentMail.begin(mail)).toMatchObject({ sentId: expect.stringMatching(/^a/) })
+    expect(await sentMail.begin(MAIL)).toMatchObject({ sentId: expect.stringMatching(/^a/) })
   })
 
   test('a process whose hold of a key is over does not release that of the next', async () => {
     const { sentMail } = await openTestStore(await addressOf(kind))
-    const begin = (now: number) =>
-      sentMail.begin({ key: 'mail', now, recipient: 'r', caps: RECIPIENT_CAPS, content: 'c' })
+    const begin = (now: number) => sentMail.begin({ ...MAIL, now })
     await begin(NOW)
     expect(await begin(NOW + 80_000)).toBe('sending')
     expect(await begin(NOW + 100_000)).toMatchObject({ sentId: undefined })
@@ -57,8 +56,7 @@ describe.each(KINDS)('on the store %s', (kind) => {
 
   test('a mail that expired while its stream was paused is recorded, without what it said, and deleted a month later', async () => {
     const { course, sentMail, sending } = await openTestStore(await addressOf(kind))
-    const mail = { stream: 'mail', address: 'ada@example.com', payload: '{}' } as const
-    await sentMail.begin({ key: 'k', now: NOW, recipient: 'r', caps: [], content: 'c', mail })
+    await sentMail.begin({ ...MAIL, mail: QUEUED })
     const at = NOW + 40 * DAY_MS
     await course.pruneUnconfirmed(at - 30 * DAY_MS)
     expect(await sending.queue(at)).toMatchObject([{ stream: 'mail', due: 0, failed: 1 }])
@@ -70,8 +68,7 @@ describe.each(KINDS)('on the store %s', (kind) => {
   test('a mail in hand is taken by no other process when the clock of leases goes back a little, but after a reboot', async () => {
     let elapsed = 1_000_000
     const store = await openTestStore(await addressOf(kind), () => elapsed)
-    const mail = { stream: 'mail', address: 'ada@example.com', payload: '{}' } as const
-    await store.sentMail.begin({ key: 'k', now: NOW, recipient: 'r', caps: [], content: 'c', mail })
+    await store.sentMail.begin({ ...MAIL, mail: QUEUED })
     const take = async () => {
       const asked = { stream: 'mail', now: NOW, limit: 9, leaseMs: 90_000 } as const
       return (await store.course.claimMessages(asked)).length
@@ -87,15 +84,7 @@ describe.each(KINDS)('on the store %s', (kind) => {
     const address = await addressOf(kind)
     const stores = await Promise.all([1, 2, 3].map(() => openTestStore(address)))
     const begun = await Promise.all(
-      Array.from({ length: 30 }, (_, n) =>
-        stores[n % 3]?.sentMail.begin({
-          key: `mail-${n}`,
-          now: NOW,
-          recipient: 'r',
-          caps: RECIPIENT_CAPS,
-          content: 'c',
-        }),
-      ),
+      Array.from({ length: 30 }, (_, n) => stores[n % 3]?.sentMail.begin({ ...MAIL, key: `mail-${n}` })),
     )
     expect(begun.filter((one) => one !== 'capped')).toHaveLength(5)
   })

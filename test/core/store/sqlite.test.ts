@@ -69,14 +69,6 @@ test.skipIf(process.platform === 'win32')('a new store and its folder are for th
   ).toEqual(['700', '600', '600', '600'])
 })
 
-test('while a message is out no transaction is open: another process can write', async () => {
-  const { store, beside } = await fileStore()
-  await subscribe(store, 'ada')
-  expect(await store.course.claimDue(DUE)).toHaveLength(1)
-  beside.pragma('busy_timeout = 0')
-  beside.exec(`BEGIN IMMEDIATE; UPDATE meta SET value = 'x'; COMMIT`)
-})
-
 test('a full disk is answered 503, changes nothing, and is over when there is room again', async () => {
   const { file, store } = await fileStore()
   await subscribe(store, 'ada')
@@ -108,15 +100,6 @@ test('the log of a killed process is moved into the file before anything is comm
   const database = new Database(alone)
   onTestFinished(() => void database.close())
   expect(database.prepare('SELECT state FROM subscription').pluck().all()).toEqual(['confirmed'])
-})
-
-test('answers 503 while another process holds a lock, and recovers when it is released', async () => {
-  const { store, beside } = await fileStore()
-  await subscribe(store, 'ada')
-  beside.exec('BEGIN IMMEDIATE')
-  await expect(store.course.claimDue(DUE)).rejects.toMatchObject({ code: 'store_unavailable', status: 503 })
-  beside.exec('ROLLBACK')
-  expect(await store.course.claimDue(DUE)).toHaveLength(1)
 })
 
 test('waits for another process that makes the same file', async () => {
