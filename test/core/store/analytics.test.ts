@@ -1,22 +1,10 @@
-import path from 'node:path'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import type { AnalyticsEvent } from '../../../src/core/analytics/events.ts'
 import type { StoreAddress } from '../../../src/core/env/settings.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { openAnalyticsStore } from '../../../src/core/store/open.ts'
-import { emptyFolder } from '../../support/folder.ts'
-import type { PostgresDatabases } from '../../support/postgres.ts'
-import { postgresServer } from '../../support/stores.ts'
+import { addressOf, newDatabase } from '../../support/stores.ts'
 
-let server: PostgresDatabases
-beforeAll(async () => {
-  server = await postgresServer()
-})
-
-const PLACES: Readonly<Record<string, () => Promise<StoreAddress>>> = {
-  SQLite: async () => ({ kind: 'sqlite', file: path.join(await emptyFolder(), 'store.sqlite') }),
-  PostgreSQL: async () => ({ kind: 'postgres', url: secret(await server.createDatabase()) }),
-}
 const NOW = Date.UTC(2026, 10, 21, 12)
 const events: readonly AnalyticsEvent[] = [
   { kind: 'lesson.viewed', at: NOW, properties: { lesson: 3, topic: 'a "quoted" ünï \0 text', done: true } },
@@ -28,9 +16,9 @@ const counts = [
 ]
 const id = (value: number) => new Uint8Array(16).fill(value)
 
-describe.each(Object.keys(PLACES))('analytics in %s', (place) => {
+describe.each(['sqlite', 'postgres'] as const)('analytics in %s', (kind) => {
   const open = async (table = 'visits', at?: StoreAddress) => {
-    const address = at ?? (await (PLACES[place] as () => Promise<StoreAddress>)())
+    const address = at ?? (await addressOf(kind))
     const store = await openAnalyticsStore(address, { table })
     onTestFinished(() => store.close())
     return { store, address }
@@ -92,12 +80,11 @@ describe.each(Object.keys(PLACES))('analytics in %s', (place) => {
 })
 
 test('in PostgreSQL the events are rows of a view, also with what it cannot store', async () => {
-  const url = await server.createDatabase()
-  const store = await openAnalyticsStore({ kind: 'postgres', url: secret(url) }, { table: 'Visits' })
+  const { address, query } = await newDatabase()
+  const store = await openAnalyticsStore(address, { table: 'Visits' })
   await store.append({ id: undefined, receivedAt: NOW, events, counts })
   await store.close()
-  const { rows } = await server.query(
-    url,
+  const { rows } = await query(
     `SELECT kind, properties ->> 'topic' AS topic FROM platformctl_analytics."Visits_events" ORDER BY at DESC`,
   )
   expect(rows).toEqual([

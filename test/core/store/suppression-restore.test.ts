@@ -150,12 +150,8 @@ test('a restore tells the end of what was told after the backup, and repeats and
     told.push(kind)
     return { kind: 'sent', id }
   })
-  const tell = ({ incidents }: Store) =>
-    tellDue(
-      hostAt(() => NOW),
-      incidents,
-      [channel],
-    )
+  const host = hostAt(() => NOW)
+  const tell = ({ incidents }: Store) => tellDue(host, incidents, [channel])
   await store.incidents.silence({ from: NOW - 9, until: NOW + 900, reason: 'deploy', by: 'ci' })
   await store.incidents.announce(
     { id: 'off', text: 'Water is off', from: NOW - 9, until: NOW + 900, by: 'ada' },
