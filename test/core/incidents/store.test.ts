@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { LEASE_MS } from '../../../src/core/delivery/lease.ts'
-import { DAY_MS, MOST_SKEW_MS } from '../../../src/core/durations.ts'
+import { DAY_MS, HOUR_MS, MOST_SKEW_MS } from '../../../src/core/durations.ts'
 import type { AlertClaim, IncidentStore } from '../../../src/core/incidents/incident.ts'
 import {
   change,
@@ -26,6 +26,13 @@ describe.each(STORES.filter((kind) => kind !== 'memory'))('%s', (kind) => {
   const two = async () => {
     const address = await addressOf(kind)
     return [(await openTestStore(address)).incidents, (await openTestStore(address)).incidents] as const
+  }
+
+  /** A store with an incident whose alert is to be sent. */
+  const alerted = async (leaseClock?: () => number) => {
+    const store = await openTestStore(await addressOf(kind), leaseClock)
+    await change(store.incidents, NOW, { opens: [incident('a')] }, CHANNELS)
+    return store
   }
 
   test('keeps at most one open incident for a cause, and closes it when no machine saw it fail lately', async () => {
@@ -77,12 +84,8 @@ describe.each(STORES.filter((kind) => kind !== 'memory'))('%s', (kind) => {
         told.push([name, kind, resolvedBy].filter(Boolean).join(' '))
         return { kind: 'sent', id }
       })
-    const send = (...names: string[]) =>
-      tellDue(
-        hostAt(() => NOW),
-        incidents,
-        names.map(channel),
-      )
+    const host = hostAt(() => NOW)
+    const send = (...names: string[]) => tellDue(host, incidents, names.map(channel))
     await openIncident(incidents, incident('a'))
     await send('webhook')
     const resolve = (id: string) => {
@@ -130,12 +133,12 @@ describe.each(STORES.filter((kind) => kind !== 'memory'))('%s', (kind) => {
     expect(told).toEqual([])
     await send(900_000)
     expect(told).toEqual([])
-    for (const at of [900_001, 900_002, 5 * 3_600_000]) await send(at)
+    for (const at of [900_001, 900_002, 5 * HOUR_MS]) await send(at)
     expect(told).toEqual(['unseen opened'])
-    await first.acknowledge({ id: 'unseen', now: NOW + 6 * 3_600_000, by: 'ada' })
-    await send(6 * 3_600_000)
-    await closeIncident(first, 'unseen', NOW + 7 * 3_600_000, NOW)
-    for (const at of [7, 8]) await send(at * 3_600_000)
+    await first.acknowledge({ id: 'unseen', now: NOW + 6 * HOUR_MS, by: 'ada' })
+    await send(6 * HOUR_MS)
+    await closeIncident(first, 'unseen', NOW + 7 * HOUR_MS, NOW)
+    for (const at of [7, 8]) await send(at * HOUR_MS)
     expect(told).toEqual(['unseen opened', 'unseen acknowledged', 'unseen closed'])
   })
 
@@ -181,7 +184,7 @@ describe.each(STORES.filter((kind) => kind !== 'memory'))('%s', (kind) => {
   })
 
   test('what ended is deleted after its time, or when there are too many, with its messages; what goes on stays', async () => {
-    const { incidents } = await openTestStore(await addressOf(kind))
+    const { incidents, sending } = await openTestStore(await addressOf(kind))
     const causes = ['old', 'flap', 'flap', 'flap', 'open']
     for (const [index, cause] of causes.entries()) {
       const [id, at] = [`i${index}`, NOW + index]
@@ -201,30 +204,21 @@ describe.each(STORES.filter((kind) => kind !== 'memory'))('%s', (kind) => {
       (await incidents.list(10)).map(({ id }) => id),
       (await incidents.messages(causes.map((_, index) => `i${index}`))).map((one) => one.incident).toSorted(),
       (await incidents.queuedAlerts()).map((one) => one.incident),
+      (await sending.queue(NOW + DAY_MS))[0]?.due,
       (await incidents.announcements(0)).map(({ id }) => id),
       (await incidents.silenceAt(NOW))?.until,
     ]
     const prune = (before: number, keep: number) => incidents.prune({ before, keep })
     await prune(NOW + 1, 9)
     const four = ['i1', 'i2', 'i3', 'i4']
-    expect(await left()).toEqual([four.toReversed(), four, four, ['always', 'here'], NOW + 1])
+    expect(await left()).toEqual([four.toReversed(), four, four, 4, ['always', 'here'], NOW + 1])
     await prune(NOW + 1, 2)
     expect((await left())[0]).toEqual(['i4', 'i3', 'i2'])
     await prune(NOW + 100, 2)
-    expect(await left()).toEqual([['i4'], ['i4'], ['i4'], ['always'], undefined])
+    expect(await left()).toEqual([['i4'], ['i4'], ['i4'], 1, ['always'], undefined])
     await openIncident(incidents, { ...incident('i5', 'last'), closedAt: NOW + 200 })
     await prune(NOW, 0)
     expect((await left())[0]).toEqual(['i4'])
-  })
-
-  test('a silence that was ended stays ended when the clock is set back', async () => {
-    const { incidents } = await openTestStore(await addressOf(kind))
-    const silence = (from: number, until: number) =>
-      incidents.silence({ from, until, reason: 'deploy', by: 'ci' })
-    await silence(NOW, NOW + DAY_MS)
-    await silence(NOW + DAY_MS / 2, NOW + DAY_MS / 2)
-    await change(incidents, NOW + 1000, {})
-    expect(await incidents.silenceAt(NOW + 1000)).toBeUndefined()
   })
 
   test('any silence that covers now holds, and one of no length ends those before it', async () => {
@@ -247,6 +241,11 @@ describe.each(STORES.filter((kind) => kind !== 'memory'))('%s', (kind) => {
     expect([await until(210), await until(250)]).toEqual([250, 0])
     await silence(200, 0)
     expect(await until(210)).toBe(0)
+    // One that was ended stays ended when the clock is set back.
+    await silence(1000, DAY_MS)
+    await silence(1000 + DAY_MS / 2, 0)
+    await change(incidents, NOW + 2000, {})
+    expect(await until(2000)).toBe(0)
   })
 
   test('after the clock was set back nothing of a time to come remains: incidents end, retries and silences too', async () => {
@@ -271,29 +270,20 @@ describe.each(STORES.filter((kind) => kind !== 'memory'))('%s', (kind) => {
     expect((await incidents.list(0)).map(({ id }) => id)).toEqual([])
   })
 
-  test('a retry that was planned by a clock ahead comes now', async () => {
-    const { incidents } = await openTestStore(await addressOf(kind))
-    await change(incidents, NOW, { opens: [incident('a')] }, CHANNELS)
+  test('a retry that was planned by a clock ahead comes now, and while it waits no mail has stalled', async () => {
+    const { incidents, sending } = await alerted()
     const [claim] = await take(incidents)
     await settle(incidents, claim, 'waits', NOW + 60_000)
     expect(await take(incidents, NOW + 59_999)).toEqual([])
-    await change(incidents, NOW - 3_600_000, {}, CHANNELS)
-    expect(await take(incidents, NOW - 3_600_000)).toMatchObject([{ attempts: 1, attempt: 2 }])
-  })
-
-  test('an alert that its channel does not take is no mail that has stalled', async () => {
-    const { incidents, sending } = await openTestStore(await addressOf(kind))
-    await change(incidents, NOW, { opens: [incident('a')] }, CHANNELS)
-    const [claim] = await take(incidents)
-    await settle(incidents, claim, 'waits', NOW + 60_000)
-    const now = NOW + 3 * 3_600_000
-    expect(await sending.stalledSince({ now, before: NOW + 3_600_000 })).toBeUndefined()
+    const asked = { now: NOW + 3 * HOUR_MS, before: NOW + HOUR_MS }
+    expect(await sending.stalledSince(asked)).toBeUndefined()
+    await change(incidents, NOW - HOUR_MS, {}, CHANNELS)
+    expect(await take(incidents, NOW - HOUR_MS)).toMatchObject([{ attempts: 1, attempt: 2 }])
   })
 
   test('an attempt that was overtaken neither holds an alert nor fails it, and what it sent is sent', async () => {
     let elapsed = NOW
-    const { incidents } = await openTestStore(await addressOf(kind), () => elapsed)
-    await change(incidents, NOW, { opens: [incident('a')] }, CHANNELS)
+    const { incidents } = await alerted(() => elapsed)
     const state = async () => (await incidents.messages(['a'])).map(({ outcome }) => outcome)
     const [first] = await take(incidents, elapsed)
     const keep = (leaseMs: number) =>
@@ -337,14 +327,13 @@ describe.each(STORES.filter((kind) => kind !== 'memory'))('%s', (kind) => {
   })
 
   test('every attempt at an alert says of its incident what the first one said; one that nobody got does not count', async () => {
-    const { incidents } = await openTestStore(await addressOf(kind))
+    const { incidents } = await alerted()
     const seen = (now: number, reason: string) =>
       change(incidents, now, { seen: [{ cause: 'mail', reason, affected: ['api'], at: now }] }, CHANNELS)
     const saysAt = async (now: number) => {
       const [claim] = await take(incidents, now)
       return { claim, said: claim?.said }
     }
-    await change(incidents, NOW, { opens: [incident('a')] }, CHANNELS)
     const given = await saysAt(NOW)
     expect(given.said).toMatchObject({ affected: incident('a').affected })
     await settle(incidents, given.claim, 'waits', NOW + 1, NOW + 1, false)
@@ -363,9 +352,8 @@ describe.each(STORES.filter((kind) => kind !== 'memory'))('%s', (kind) => {
 
   test('an end that comes while the beginning is being sent waits for its outcome', async () => {
     let elapsed = 1_000_000
-    const { incidents } = await openTestStore(await addressOf(kind), () => elapsed)
+    const { incidents } = await alerted(() => elapsed)
     const closes = [{ cause: 'mail', at: NOW + 1, unseenSince: NOW + 1 }]
-    await change(incidents, NOW, { opens: [incident('a')] }, CHANNELS)
     const [beginning] = await take(incidents)
     // The clock of a server goes back a little.
     elapsed -= 50
@@ -381,17 +369,12 @@ describe.each(STORES.filter((kind) => kind !== 'memory'))('%s', (kind) => {
   })
 
   test('what was claimed and not handed over counts for nothing: an end is not sent of what nobody was told', async () => {
-    const { incidents } = await openTestStore(await addressOf(kind))
-    await change(incidents, NOW, { opens: [incident('a')] }, CHANNELS)
+    const { incidents } = await alerted()
     const [claim] = await take(incidents)
     await settle(incidents, claim, 'waits', NOW, NOW, false)
     expect(await incidents.messages(['a'])).toEqual([])
-    await change(
-      incidents,
-      NOW + 1,
-      { closes: [{ cause: 'mail', at: NOW + 1, unseenSince: NOW + 1 }] },
-      CHANNELS,
-    )
+    const closes = [{ cause: 'mail', at: NOW + 1, unseenSince: NOW + 1 }]
+    await change(incidents, NOW + 1, { closes }, CHANNELS)
     expect(await incidents.queuedAlerts()).toEqual([])
   })
 })

@@ -342,39 +342,30 @@ test('what the journal of a backup was owed is not appended again, after what ha
   }
 })
 
-test('an older copy of the journal brings nobody back who left after it was made', async () => {
-  const it = await three()
-  await it.backup()
-  await it.leave('ada')
-  await it.undo('ada')
-  copyFileSync(it.journal, it.at('copy.jsonl'))
-  await it.leave('ada', NOW + 3)
-  await it.store.close()
-  await it.restore({ journal: it.at('copy.jsonl') })
-  expect(await it.states()).toEqual(['unsubscribed', 'confirmed', 'confirmed'])
-})
-
-test('an older copy in the place of the journal brings nobody back: the rows of the replaced store say who left', async () => {
-  const it = await three()
-  await it.backup()
-  await it.leave('ada')
-  await it.undo('ada')
-  copyFileSync(it.journal, it.at('copy.jsonl'))
-  await it.leave('ada', NOW + 3)
-  await it.erase('grace')
-  await it.suppress('joan')
-  await it.store.close()
-  copyFileSync(it.at('copy.jsonl'), it.journal)
-  const first = await it.restore()
-  expect(first.replayed).toMatchObject({ unsubscribed: 1, erased: 1, suppressed: 1 })
-  // The store that was replaced is gone, so from now on the journal has to say it; a whole one gains nothing.
-  const text = await it.journalText()
-  for (const now of [NOW + 5000, NOW + 6000]) {
-    await it.restore({ now })
-    expect(await it.states()).toEqual(['unsubscribed', undefined, 'unsubscribed'])
-  }
-  expect(await it.journalText()).toBe(text)
-})
+test.each(['named', 'in its place'])(
+  'an older copy of the journal, %s, brings nobody back: the rows of the replaced store say who left',
+  async (where) => {
+    const it = await three()
+    await it.backup()
+    await it.leave('ada')
+    await it.undo('ada')
+    copyFileSync(it.journal, it.at('copy.jsonl'))
+    await it.leave('ada', NOW + 3)
+    await it.erase('grace')
+    await it.suppress('joan')
+    await it.store.close()
+    if (where === 'in its place') copyFileSync(it.at('copy.jsonl'), it.journal)
+    const first = await it.restore(where === 'named' ? { journal: it.at('copy.jsonl') } : {})
+    expect(first.replayed).toMatchObject({ unsubscribed: 1, erased: 1, suppressed: 1 })
+    // The store that was replaced is gone, so from now on the journal has to say it; a whole one gains nothing.
+    const text = await it.journalText()
+    for (const now of [NOW + 5000, NOW + 6000]) {
+      await it.restore({ now })
+      expect(await it.states()).toEqual(['unsubscribed', undefined, 'unsubscribed'])
+    }
+    expect(await it.journalText()).toBe(text)
+  },
+)
 
 test.each([
   ['deleted', rm],
