@@ -169,7 +169,7 @@ test('of more than a hundred faults on PostgreSQL the rest are counted, on every
     SELECT lpad(n::text, 5, '0'), n, n, 'confirmed', 0, 0, 1, 7, CASE WHEN n > 900 THEN '[2]' ELSE '[1,2,3,4,5,6,7]' END::jsonb FROM generate_series(1, 1001) AS n`)
   const found = await maintenance.verify(NOW)
   expect(found).toMatchObject({ ok: false, damaged: false, checked: 1001 })
-  expect([...found.faults, ...Array(found.moreFaults).fill('more')].length).toBeGreaterThan(100)
+  expect(found.moreFaults).toBeGreaterThan(0)
   expect(found.faults).toHaveLength(100)
   expect(found.faults[0]).toMatch(/^subscription 00901: /)
   expect((await maintenance.status()).verifiedAt).toBeUndefined()
