@@ -54,24 +54,14 @@ const turns = (text: string) => [...text].map((turn) => turn === '1')
 type Acts = Readonly<Record<string, (scene: Scene) => Promise<unknown>>>
 type Scenes = Readonly<Record<string, (store: Store) => Promise<Held>>>
 
-const FOUND: [string, string, string, boolean[]][] = [
-  ['nothing', 'erase its reader', 'ask for another under its key', turns('111111101100')],
-  ['somebody unknown', 'enrol under a key', 'complain', turns('1110101001')],
-  ['somebody unknown', 'ask again', 'complain', turns('11111111')],
-  ['somebody who was asked to confirm', 'ask again', 'erase', turns('01000101')],
-  [
-    'an announcement and its subscriber',
-    'say how the work goes on',
-    'erase its reader',
-    turns('11011000010111'),
-  ],
-  [
-    'an incident whose alert is out',
-    'record an alert as sent',
-    'open an incident',
-    turns('00000000000011111'),
-  ],
-  ['a mail that waits, and a pause', 'resume', 'resume', turns('0011111111')],
+const FOUND: [string, string, string, string][] = [
+  ['nothing', 'erase its reader', 'ask for another under its key', '111111101100'],
+  ['somebody unknown', 'enrol under a key', 'complain', '1110101001'],
+  ['somebody unknown', 'ask again', 'complain', '11111111'],
+  ['somebody who was asked to confirm', 'ask again', 'erase', '01000101'],
+  ['an announcement and its subscriber', 'say how the work goes on', 'erase its reader', '11011000010111'],
+  ['an incident whose alert is out', 'record an alert as sent', 'open an incident', '00000000000011111'],
+  ['a mail that waits, and a pause', 'resume', 'resume', '0011111111'],
 ]
 
 /** What two actors may do to one person at the same moment. */
@@ -352,7 +342,9 @@ test.each(SUBJECTS)(
         // Found by chance: a suppressed address that stayed enrolled, or was asked to confirm, a mail without its record,
         // two answers that were a fault of the store,
         // an alert that was queued again while it was recorded as sent, and a pause that two operators ended.
-        examples: FOUND.filter(([scene]) => Object.hasOwn(scenes, scene)),
+        examples: FOUND.filter(([scene]) => Object.hasOwn(scenes, scene)).map(
+          ([scene, first, second, order]) => [scene, first, second, turns(order)],
+        ),
         numRuns: Number(process.env.INTERLEAVINGS ?? 60),
       },
     )
