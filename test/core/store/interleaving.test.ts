@@ -278,6 +278,7 @@ const SUBJECTS: [string, Scenes, Acts][] = [
 const IN_BETWEEN = fc
   .tuple(fc.nat(16), fc.integer({ min: 1, max: 12 }))
   .map(([waits, goes]) => [...Array<boolean>(waits).fill(false), ...Array<boolean>(goes).fill(true)])
+const ORDER = fc.oneof(fc.array(fc.boolean(), { minLength: 8, maxLength: 24 }), IN_BETWEEN)
 
 test.each(SUBJECTS)(
   'two who act on %s at once leave what one after the other would leave, in whatever order their statements come',
@@ -329,13 +330,17 @@ test.each(SUBJECTS)(
         fc.constantFrom(...Object.keys(scenes)),
         fc.constantFrom(...Object.keys(acts)),
         fc.constantFrom(...Object.keys(acts)),
-        fc.oneof(fc.array(fc.boolean(), { minLength: 8, maxLength: 24 }), IN_BETWEEN),
-        async (scene, first, second, order) => {
+        // To know what one after the other would leave costs as much as three orders.
+        fc.array(ORDER, { minLength: 3, maxLength: 3 }),
+        async (scene, first, second, orders) => {
           const pair = [first, second] as const
-          const found = await outcome(scene, pair, (one, other) =>
-            interleaved([one, other], order, isBlocked),
-          )
-          expect(await serialOutcomes(scene, pair)).toContain(found)
+          const allowed = await serialOutcomes(scene, pair)
+          for (const order of orders) {
+            const found = await outcome(scene, pair, (one, other) =>
+              interleaved([one, other], order, isBlocked),
+            )
+            expect(allowed).toContain(found)
+          }
         },
       ),
       {
@@ -343,9 +348,9 @@ test.each(SUBJECTS)(
         // two answers that were a fault of the store,
         // an alert that was queued again while it was recorded as sent, and a pause that two operators ended.
         examples: FOUND.filter(([scene]) => Object.hasOwn(scenes, scene)).map(
-          ([scene, first, second, order]) => [scene, first, second, turns(order)],
+          ([scene, first, second, order]) => [scene, first, second, [turns(order)]],
         ),
-        numRuns: Number(process.env.INTERLEAVINGS ?? 60),
+        numRuns: Number(process.env.INTERLEAVINGS ?? 26),
       },
     )
   },
