@@ -67,6 +67,14 @@ test('declares guaranteed variables as present, and the rest as possibly undefin
         { exclusive: ['OVEN_A', 'OVEN_B'] },
       ],
     },
+    lamp: {
+      ...GROUP,
+      variables: { LAMP_A: { kind: 'text' }, LAMP_B: { kind: 'text' }, LAMP_C: { kind: 'text' } },
+      rules: [
+        { requires: ['LAMP_A'], when: ['LAMP_B', 'LAMP_C'], match: 'any' },
+        { atLeastOne: ['LAMP_B', 'LAMP_C'], when: ['LAMP_A'] },
+      ],
+    },
     only: { ...GROUP, variables: { ONLY_X: { kind: 'text', adjusts: true } } },
   })
   const declared = (prefix: string) => types.match(new RegExp(`readonly ${prefix}\\w+: .*`, 'g'))
@@ -81,6 +89,11 @@ test('declares guaranteed variables as present, and the rest as possibly undefin
     'readonly OVEN_A: string | undefined',
     'readonly OVEN_B: string | undefined',
     'readonly OVEN_C: string',
+  ])
+  expect(declared('LAMP_')).toEqual([
+    'readonly LAMP_A: string',
+    'readonly LAMP_B: string | undefined',
+    'readonly LAMP_C: string | undefined',
   ])
   expect(declared('ONLY_')).toEqual(['readonly ONLY_X: string | undefined'])
   // Needed beside some values of another variable.

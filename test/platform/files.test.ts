@@ -155,17 +155,6 @@ test('a course has at least one lesson and at most 365', async () => {
   expect(of('empty/a.txt')).toEqual(['courses.firing.lessons: There is no folder "empty/a.txt".'])
 })
 
-test('every missing folder is named at once', async () => {
-  const { read } = await folderOf({ 'firing/1.md': '' })
-  const courses = { firing: { lessons: 'firing' }, glazing: { lessons: 'glazing' } }
-  const found = read({ mails: 'mails', courses })
-  expect(faultsIn(found)).toEqual([
-    'mails: There is no folder "mails".',
-    'courses.glazing.lessons: There is no folder "glazing".',
-  ])
-  expect(found.lessons.get('firing')?.names).toEqual(['1'])
-})
-
 test('two mails of one name are a fault that names both files', async () => {
   const { read } = await folderOf({
     'c/1-one.md': '',

@@ -62,16 +62,13 @@ export default { name: name as string, every }`,
   expect((await load())?.exported).toEqual({ name: 'Kiln School', every: '2d' })
 })
 
-test('a CommonJS definition with a line that begins like an ES module is loaded too', async () => {
-  await write('package.json', '{ "type": "commonjs" }')
-  await write('names.js', `module.exports = { name: 'Kiln School' }`)
-  await write('platform.config.js', `/*\nimport of names:\n*/\nmodule.exports = require('./names.js')`)
-  expect((await load())?.exported).toEqual({ name: 'Kiln School' })
-})
-
-test('a CommonJS definition is loaded too', async () => {
+test('a CommonJS definition is loaded too, also with a line that begins like an ES module', async () => {
   await write('platform.config.js', `module.exports = { name: 'Kiln School' }`)
   expect((await load())?.exported).toEqual({ name: 'Kiln School' })
+  await write('package.json', '{ "type": "commonjs" }')
+  await write('names.js', `module.exports = { name: 'Kiln School' }`)
+  await write('beginning.js', `/*\nimport of names:\n*/\nmodule.exports = require('./names.js')`)
+  expect((await load({ file: 'beginning.js' }))?.exported).toEqual({ name: 'Kiln School' })
 })
 
 test('--config names another file, relative to the folder', async () => {

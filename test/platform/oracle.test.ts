@@ -177,7 +177,7 @@ test('the guaranteed variables are exactly those that the rules guarantee in eve
       for (const { group, always } of groups)
         for (const name of guaranteed(group)) expect(always).toContain(name)
     }),
-    { numRuns: 10 },
+    { numRuns: 16 },
   )
 }, 60_000)
 
