@@ -422,6 +422,7 @@ test('no name, whatever it is, brings a link, a direction or a line into a subje
     '\u200b',
     '\n',
     '。',
+    '＠',
     '/',
   ]
   const piece = fc.oneof(anyText({ maxLength: 6 }), fc.constantFrom(...signs))
