@@ -13,6 +13,12 @@ async function countSent(file: string, count: number) {
 }
 
 const clock = { now: () => NOW, monotonic: () => 0, sleep: () => Promise.reject(new Error('nothing waits')) }
+const welcome = (name: string, about = name) => ({
+  template: 'welcome',
+  to: `${name}@example.com`,
+  slots: { startUrl: 'https://www.example.com/' },
+  about,
+})
 
 function platformWith(provider: keyof typeof KEYS, sql = '') {
   return accountPlatform({
@@ -50,13 +56,7 @@ test('a signed hard bounce stops every mail to its address, sign-in mail too', a
   const answer = await deliver(it, 'standard', event('hard-bounce'))
   expect(answer.status).toBe(200)
   expect(await bodyOf(answer)).toEqual({ events: 1, repeated: 0, ignored: 0 })
-  const mail = {
-    template: 'welcome',
-    to: 'Ada@example.com',
-    slots: { startUrl: 'https://www.example.com/' },
-    about: 'a',
-  }
-  expect(await it.platform.sendEmail(mail)).toEqual({
+  expect(await it.platform.sendEmail(welcome('Ada'))).toEqual({
     sent: false,
     reason: 'the address is suppressed: mail to it bounced',
   })
@@ -92,13 +92,7 @@ test('stops mailing an address that a mail server permanently refuses', async ()
       return { kind: 'permanent', hardBounce: true, reason: 'the address does not exist (5.1.1)' }
     }),
   })
-  for (const about of ['a', 'b'])
-    await it.platform.sendEmail({
-      template: 'welcome',
-      to: 'ada@example.com',
-      slots: { startUrl: 'https://www.example.com/' },
-      about,
-    })
+  for (const about of ['a', 'b']) await it.platform.sendEmail(welcome('ada', about))
   expect(asked).toBe(1)
 })
 
@@ -145,12 +139,7 @@ test.each([
   const forge = (body: string) => JSON.stringify({ ...JSON.parse(body), 'event-data': complaint })
   const forged = await deliver(it, 'mailgun', genuine, forge, signed)
   expect(await bodyOf(forged)).toEqual({ events: 1, repeated: 1, ignored: 0 })
-  const welcome = {
-    template: 'welcome',
-    to: 'ada@example.com',
-    slots: { startUrl: 'https://www.example.com/' },
-  }
-  expect(await it.platform.sendEmail({ ...welcome, about: 'a' })).toMatchObject({ sent: true })
+  expect(await it.platform.sendEmail(welcome('ada'))).toMatchObject({ sent: true })
 })
 
 test('a signed event in an undocumented form is logged and ignored, and not requested again', async () => {
@@ -164,13 +153,7 @@ test('a signed event in an undocumented form is logged and ignored, and not requ
 test('courses are paused by the share of all that was sent, also of what the same process sent a moment ago', async () => {
   const it = await platformWith('standard')
   await countSent(it.file, 1600)
-  for (let n = 0; n < 100; n += 1)
-    await it.platform.sendEmail({
-      template: 'welcome',
-      to: `reader-${n}@example.com`,
-      slots: { startUrl: 'https://www.example.com/' },
-      about: `a${n}`,
-    })
+  for (let n = 0; n < 100; n += 1) await it.platform.sendEmail(welcome(`reader-${n}`))
   const complaint = (n: number) => deliver(it, 'standard', event('complaint', `reader-${n}@example.com`))
   // 0.294 %, and without the hundred 0.3125 %.
   for (let n = 0; n < 5; n += 1) await complaint(n)
@@ -190,12 +173,7 @@ test('metrics count feedback by provider and kind, each event once, and say what
   const of = (kind: string) => `platformctl_feedback_total{provider="standard",kind="${kind}"}`
   // A rate needs a value before the first event.
   expect((await read())(of('complaint'))).toMatch(/ 0$/)
-  await it.platform.sendEmail({
-    template: 'welcome',
-    to: 'grace@gmail.com',
-    slots: { startUrl: 'https://www.example.com/' },
-    about: 'a',
-  })
+  await it.platform.sendEmail({ ...welcome('grace'), to: 'grace@gmail.com' })
   const bounce = event('hard-bounce')
   const again = signAs('standard', bounce)
   for (let times = 0; times < 3; times += 1) await deliver(it, 'standard', bounce, undefined, again)

@@ -35,6 +35,26 @@ function say({ port }: Listener, bytes: string) {
   return Object.assign(it, { socket, end: closed })
 }
 
+/** A listener whose answers wait until they are given, with its handler's first call. */
+async function holding() {
+  const asked = Promise.withResolvers<void>()
+  const held = Promise.withResolvers<Response>()
+  const listener = await listening(() => {
+    asked.resolve()
+    return held.promise
+  })
+  return { listener, asked: asked.promise, answer: (text: string) => held.resolve(new Response(text)) }
+}
+
+/** A closing, and whether it is over. */
+function closingOf(listener: Listener, options?: Parameters<Listener['close']>[0]) {
+  const state = { over: false }
+  const done = listener.close(options).then(() => {
+    state.over = true
+  })
+  return Object.assign(state, { done })
+}
+
 const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
 const statuses = (text: string) =>
   [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))
@@ -146,20 +166,15 @@ test('a connection is ended politely with its ten thousandth request', async () 
 })
 
 test('while it drains, an answer that is already being made ends its connection', async () => {
-  const asked = Promise.withResolvers<void>()
-  const held = Promise.withResolvers<void>()
-  const listener = await listening(async () => {
-    asked.resolve()
-    await held.promise
-    return new Response('here')
-  })
+  const { listener, asked, answer } = await holding()
   const one = say(listener, GET)
-  await asked.promise
+  await asked
   listener.drain()
-  held.resolve()
+  answer('here')
   expect(await one.end).toMatch(/connection: close[\s\S]*here/i)
   // It still takes requests: a load balancer needs a moment to see that it drains.
-  expect(await (await fetch(`http://127.0.0.1:${listener.port}/`)).text()).toBe('here')
+  const late = say(listener, GET)
+  expect(await late.end).toMatch(/^HTTP\/1\.1 200 /)
 })
 
 /** The timers of the listener alone; Node's servers have their own. */
@@ -215,20 +230,10 @@ test('a request waits five seconds for a start that hangs, and no longer', async
 
 test('closing waits for an answer until the deadline, then for its handler two seconds, and leaves no timer', async () => {
   fakeTimers()
-  const asked = Promise.withResolvers<void>()
-  const listener = await listen('127.0.0.1', 0)
-  listener.serve({
-    fetch: () => {
-      asked.resolve()
-      return new Promise(() => {})
-    },
-  })
+  const { listener, asked, answer } = await holding()
   const one = say(listener, GET)
-  await asked.promise
-  let over = false
-  const closing = listener.close().then(() => {
-    over = true
-  })
+  await asked
+  const closing = closingOf(listener)
   await vi.advanceTimersByTimeAsync(9_999)
   await turns()
   expect(one.closed).toBe(false)
@@ -236,35 +241,25 @@ test('closing waits for an answer until the deadline, then for its handler two s
   await one.end
   await turns()
   await vi.advanceTimersByTimeAsync(1_999)
-  expect(over).toBe(false)
+  expect(closing.over).toBe(false)
   await vi.advanceTimersByTimeAsync(1)
-  await closing
+  await closing.done
   expect(vi.getTimerCount()).toBe(0)
+  answer('far too late')
 })
 
 test('a handler that records what it did after its connection was ended is waited for, and no longer', async () => {
   fakeTimers()
-  const asked = Promise.withResolvers<void>()
-  const recorded = Promise.withResolvers<Response>()
-  const listener = await listen('127.0.0.1', 0)
-  listener.serve({
-    fetch: () => {
-      asked.resolve()
-      return recorded.promise
-    },
-  })
+  const { listener, asked, answer } = await holding()
   const one = say(listener, GET)
-  await asked.promise
-  let over = false
-  const closing = listener.close({ deadlineMs: 300 }).then(() => {
-    over = true
-  })
+  await asked
+  const closing = closingOf(listener, { deadlineMs: 300 })
   await vi.advanceTimersByTimeAsync(300)
   await one.end
   await turns()
-  expect(over).toBe(false)
-  recorded.resolve(new Response('late'))
-  await closing
+  expect(closing.over).toBe(false)
+  answer('late')
+  await closing.done
   expect(vi.getTimerCount()).toBe(0)
 })
 
@@ -340,8 +335,5 @@ test('a connection that the system cannot accept ends nothing: the next one is a
   for (const code of ['ENFILE', 'ENOBUFS'])
     server?.emit('error', Object.assign(new Error('accept'), { code }))
   expect(server).toBeInstanceOf(Server)
-  const { text } = await fetch(`http://127.0.0.1:${listener.port}/`).then(async (answer) => ({
-    text: await answer.text(),
-  }))
-  expect(text).toBe('here')
+  expect(await (await fetch(`http://127.0.0.1:${listener.port}/`)).text()).toBe('here')
 })

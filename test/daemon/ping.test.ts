@@ -1,7 +1,8 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { type Log, systemClock } from '../../src/core/host.ts'
+import { systemClock } from '../../src/core/host.ts'
 import { secret } from '../../src/core/secret.ts'
 import { createPing } from '../../src/daemon/schedule.ts'
+import { keptLog } from '../support/opened.ts'
 
 type Answer = number | Error | (() => Promise<Response>)
 
@@ -9,12 +10,8 @@ type Answer = number | Error | (() => Promise<Response>)
 function watcher(answers: Answer[]) {
   const asked: [unknown, RequestInit | undefined][] = []
   const slept: number[] = []
-  const told: unknown[] = []
+  const { log, lines: told } = keptLog()
   const bodies: Response[] = []
-  const at =
-    (level: string): Log['info'] =>
-    (...line) =>
-      void told.push([level, ...line])
   const ping = createPing(
     {
       clock: {
@@ -24,7 +21,7 @@ function watcher(answers: Answer[]) {
           signal?.throwIfAborted()
         },
       },
-      log: { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') },
+      log,
     },
     secret('https://watch.example/4a1f'),
     async (url, init) => {
@@ -59,12 +56,12 @@ test('three attempts are made, five and thirty seconds apart, and then it is tol
   expect(asked).toHaveLength(3)
   expect(slept).toEqual([5000, 30_000])
   expect(told).toEqual([
-    [
-      'warn',
-      'heartbeat_ping_failed',
-      'the address in HEARTBEAT_PING_URL could not be called',
-      { reason: 'it answered 404' },
-    ],
+    {
+      level: 'warn',
+      event: 'heartbeat_ping_failed',
+      message: 'the address in HEARTBEAT_PING_URL could not be called',
+      reason: 'it answered 404',
+    },
   ])
   expect(JSON.stringify(told)).not.toMatch(/canary|watch\.example/)
 })
@@ -73,9 +70,7 @@ test('a server that gives no answer is told as that', async () => {
   const { ping, told } = watcher([500, 500, new Error('canary')])
   ping()
   await settled()
-  expect(told).toMatchObject([
-    ['warn', expect.anything(), expect.anything(), { reason: 'it did not answer' }],
-  ])
+  expect(told).toMatchObject([{ level: 'warn', reason: 'it did not answer' }])
 })
 
 test('two hours that end together are one call, and the next one is another', async () => {
