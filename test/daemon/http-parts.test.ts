@@ -18,17 +18,16 @@ import { notifySystemd } from '../../src/daemon/systemd.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { emptyFolder } from '../support/folder.ts'
 
+/** A request whose body is sent while the answer is read. */
+const streamed = (body: ReadableStream, headers: Record<string, string> = {}) =>
+  new Request('https://www.example.com/', { method: 'POST', body, headers, duplex: 'half' } as RequestInit)
+
 /** A request with this body, in chunks, and what was counted of it. */
 function bodied(body: string | Uint8Array[] | null, headers: Record<string, string> = {}) {
   const counted: number[] = []
-  const stream = Array.isArray(body) ? ReadableStream.from(body) : body
-  const request = new Request('https://www.example.com/', {
-    method: 'POST',
-    body: stream,
-    headers,
-    // A stream is sent while the answer is read.
-    ...(Array.isArray(body) && { duplex: 'half' }),
-  } as RequestInit)
+  const request = Array.isArray(body)
+    ? streamed(ReadableStream.from(body), headers)
+    : new Request('https://www.example.com/', { method: 'POST', body, headers })
   return {
     request,
     counted,
@@ -59,12 +58,7 @@ test('a body that stalls is given up, and what comes of it later is neither kept
   onTestFinished(() => void vi.useRealTimers())
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()
   const given = bodied(null)
-  const request = new Request('https://www.example.com/', {
-    method: 'POST',
-    body: readable,
-    duplex: 'half',
-  } as RequestInit)
-  const told = readBytes({ ...given, request }, 9).catch((error: unknown) => error)
+  const told = readBytes({ ...given, request: streamed(readable) }, 9).catch((error: unknown) => error)
   const writer = writable.getWriter()
   await writer.write(bytes('ab'))
   await vi.advanceTimersByTimeAsync(60_000)
@@ -81,11 +75,7 @@ test('refuses an encoded, incomplete or non-UTF-8 body, each with its reason', a
     message: expect.stringContaining('Content-Encoding'),
   })
   const broken = bodied(null)
-  const request = new Request('https://www.example.com/', {
-    method: 'POST',
-    body: new ReadableStream({ start: (on) => on.error(new Error('the line broke')) }),
-    duplex: 'half',
-  } as RequestInit)
+  const request = streamed(new ReadableStream({ start: (on) => on.error(new Error('the line broke')) }))
   await expect(readBytes({ ...broken, request }, 9)).rejects.toMatchObject({
     code: 'bad_request',
     message: 'The body could not be read.',

@@ -11,21 +11,24 @@ const REQUEST = {
   requestId: 'request-1',
 }
 
-function written(colour: boolean): string {
-  let text = ''
+/** A log as a terminal shows it, and what was shown so far. */
+function terminalLog(colour = false) {
+  const shown = { text: '' }
   const pretty = prettyLines({ colour })
-  const log = createLog({
-    write: (lines) => {
-      text += pretty(lines)
-    },
-    level: 'info',
-    build: 'b1',
-  })
+  const write = (lines: string) => {
+    shown.text += pretty(lines)
+  }
+  return { log: createLog({ write, level: 'info', build: undefined }), shown }
+}
+
+/** What a terminal shows of a start, a request with that status, and a warning. */
+function written(colour: boolean, status = 200): string {
+  const { log, shown } = terminalLog(colour)
   log.info('listening', 'the services listen', { web: 'http://127.0.0.1:3000' })
-  log.info('request', 'a request was answered', REQUEST)
+  log.info('request', 'a request was answered', { ...REQUEST, status })
   log.warn('limiter_in_process', 'rate limits count in this process only', { group: 'sharedstore' })
   log.flush()
-  return text
+  return shown.text
 }
 
 test('on a terminal a request is one line that reads as an access log does, and other events name their fields', () => {
@@ -34,16 +37,6 @@ test('on a terminal a request is one line that reads as an access log does, and 
   expect(warning).toMatch(/^\[[\d:.]+\] WARN: rate limits count in this process only group=sharedstore$/)
   expect(rest).toBe('')
 })
-
-/** A log as a terminal shows it, and what was shown so far. */
-function terminalLog() {
-  const shown = { text: '' }
-  const pretty = prettyLines({ colour: false })
-  const write = (lines: string) => {
-    shown.text += pretty(lines)
-  }
-  return { log: createLog({ write, level: 'info', build: undefined }), shown }
-}
 
 test('on a terminal the addresses come first, and one line names all that is not configured', () => {
   const { log, shown } = terminalLog()
@@ -70,12 +63,6 @@ test('an error before the services listen shows what was held back', () => {
   log.warn('limiter_in_process', 'rate limits count in this process only')
   log.error('store_lost', 'the disk did not confirm a write')
   expect(shown.text).toMatch(/rate limits.*\n.*the disk did not confirm/)
-})
-
-test('colour is written only where it was asked for', () => {
-  const start = `${String.fromCharCode(27)}[`
-  expect(written(false)).not.toContain(start)
-  expect(written(true)).toContain(`${start}32m200${start}`)
 })
 
 test('the lines of one turn of the event loop are one write, and an error waits for nothing', async () => {
@@ -109,15 +96,8 @@ test('the line that names the ports is written at every level, and what is held 
   })
 })
 
-test('a request is green, yellow from 400 and red from 500 on', () => {
-  const painted = (status: number) => {
-    let text = ''
-    const pretty = prettyLines({ colour: true })
-    const log = createLog({ write: (lines) => (text += pretty(lines)), level: 'info', build: undefined })
-    log.info('listening', 'the services listen', {})
-    log.info('request', 'a request was answered', { ...REQUEST, status })
-    log.flush()
-    return new RegExp(`\\[(\\d+)m${status}`).exec(text)?.[1]
-  }
+test('a request is green, yellow from 400 and red from 500 on, where color is asked for', () => {
+  const painted = (status: number) => new RegExp(`\\[(\\d+)m${status}`).exec(written(true, status))?.[1]
   expect([200, 399, 400, 499, 500].map(painted)).toEqual(['32', '32', '33', '33', '31'])
+  expect(written(false)).not.toContain(`${String.fromCharCode(27)}[`)
 })

@@ -19,13 +19,7 @@ interface Read {
 function metricsOf(store: Partial<Read> | undefined = undefined, options: Partial<MetricsOptions> = {}) {
   const time = { monotonic: 0 }
   const counts = { byState: { unconfirmed: 0, confirmed: 0, unsubscribed: 0 }, parked: 0, unknown: 0 }
-  const {
-    backlog,
-    counts: counted,
-    status,
-    mail,
-    holds,
-  } = {
+  const read = {
     backlog: async () => ({ due: 0, waiting: 0, retries: 0, oldestDueAt: undefined }),
     counts: async () => counts,
     status: async () => ({ kind: 'sqlite' as const }),
@@ -33,11 +27,7 @@ function metricsOf(store: Partial<Read> | undefined = undefined, options: Partia
     holds: async () => [],
     ...store,
   }
-  const opened = {
-    course: { backlog, counts: counted },
-    status,
-    sending: { days: mail, holds },
-  } as unknown as Opened
+  const opened = { course: read, status: read.status, sending: { days: read.mail, holds: read.holds } }
   const metrics = openMetrics(
     { ...systemClock, now: () => NOW, monotonic: () => time.monotonic },
     {
@@ -46,11 +36,11 @@ function metricsOf(store: Partial<Read> | undefined = undefined, options: Partia
       mailConfigured: true,
       feedbackProvider: undefined,
       analyticsBytes: async () => undefined,
-      knownStore: async () => (store === undefined ? undefined : opened),
+      knownStore: async () => (store === undefined ? undefined : (opened as unknown as Opened)),
       ...options,
     },
   )
-  const read = async () => {
+  const values = async () => {
     const lines = (await metrics.text()).body
       .split('\n')
       .filter((line) => line !== '' && !line.startsWith('#'))
@@ -62,7 +52,7 @@ function metricsOf(store: Partial<Read> | undefined = undefined, options: Partia
     )
     return (name: string) => found.get(`platformctl_${name}`)
   }
-  return { metrics, read, time, counts }
+  return { metrics, read: values, time, counts }
 }
 
 test.each([

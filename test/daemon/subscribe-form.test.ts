@@ -1,66 +1,36 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import type { History } from '../../src/core/status/history.ts'
 import { openHistory } from '../../src/core/store/open.ts'
-import type { PlatformOptions } from '../../src/daemon/index.ts'
-import { openPlatform } from '../../src/daemon/platform.ts'
+import { handlersOf, openPlatform } from '../../src/daemon/platform.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
-import { openLearning } from '../support/learning.ts'
+import { asking, opened } from '../support/opened.ts'
 import { testTransport } from '../support/test-transport.ts'
 
-function open({
-  mail = true,
-  ...options
-}: Partial<Omit<PlatformOptions, 'platform'>> & {
-  readonly mail?: boolean
-  readonly history?: History
-} = {}) {
+function open({ mail = true, ...options }: Parameters<typeof opened>[0] & { readonly mail?: boolean } = {}) {
   const recipients: string[] = []
   const texts: string[] = []
-  const platform = openLearning({
-    env: {},
-    ...(mail && {
-      mailer: testTransport(async (message) => {
-        recipients.push(message.to.address)
-        texts.push(message.text)
-        return { kind: 'sent', id: message.key }
-      }),
-    }),
-    ...options,
+  const mailer = testTransport(async (message) => {
+    recipients.push(message.to.address)
+    texts.push(message.text)
+    return { kind: 'sent', id: message.key }
   })
-  onTestFinished(() => platform.close())
-  const ask = (target: string, init: RequestInit = {}) =>
-    platform.web.fetch(
-      new Request(`http://web.example${target}`, {
-        ...init,
-        headers: { Accept: 'text/html', ...(init.headers as Record<string, string>) },
-      }),
-    )
+  const { ask, page } = opened({ ...(mail && { mailer }), ...options })
   const submit = (body: string, headers: Record<string, string> = {}) =>
     ask('/api/email/subscribe', {
       method: 'POST',
-      headers: { 'Content-Type': 'application/x-www-form-urlencoded', ...headers },
+      headers: { Accept: 'text/html', 'Content-Type': 'application/x-www-form-urlencoded', ...headers },
       body,
     })
-  const page = async (target: string, headers: Record<string, string> = {}) =>
-    (await ask(target, { headers })).text()
   return { page, submit, recipients, texts }
 }
 
 const FORM = '<form class="subscribe" method="post" action="/api/email/subscribe">'
 
-test('the pages of the course have the form to subscribe', async () => {
-  const { page } = open()
-  expect(await page('/')).toContain(FORM)
-  expect(await page('/lessons/3')).toContain(FORM)
-})
-
-test.each([
-  ['mail is not configured', { mail: false }],
-  ['the host asks for a challenge, which the form cannot answer', { challenge: () => true }],
-])('there is no form if %s', async (_, options) => {
-  const { page } = open(options)
-  expect(await page('/')).not.toContain('<form')
-  expect(await page('/lessons/3')).not.toContain('<form')
+test('the pages of the course have the form to subscribe, unless mail is off or the host asks for a challenge', async () => {
+  for (const target of ['/', '/lessons/3']) {
+    expect(await open().page(target)).toContain(FORM)
+    expect(await open({ mail: false }).page(target)).not.toContain('<form')
+    expect(await open({ challenge: () => true }).page(target)).not.toContain('<form')
+  }
 })
 
 test('the form subscribes, and its page is the same for a known address', async () => {
@@ -154,17 +124,17 @@ test('the status page offers notices of incidents beside the course, in words of
   expect(link).toContain('course=status')
   expect(texts[0]).toContain('when something fails here')
   // A scanner that opens the link confirms nothing.
-  expect(await page(link, { 'User-Agent': 'Slackbot-LinkExpanding 1.0' })).toContain(
-    'subscribes it to incidents',
-  )
+  const scanner = { 'User-Agent': 'Slackbot-LinkExpanding 1.0' }
+  expect(await page(link, { headers: scanner })).toContain('subscribes it to incidents')
   expect(await page(link)).toContain('You are subscribed to incidents')
 })
 
-test.each([
-  ['nothing watches here', async () => ({})],
-  ['mail is not configured', async () => ({ history: await openHistory(undefined), mail: false })],
-])('does not offer notices of incidents if %s', async (_, options) => {
-  expect(await open(await options()).page('/')).not.toContain('value="status"')
+test('notices of incidents are not offered where nothing is recorded or mail is off, and then refused as an unknown course', async () => {
+  const { page, submit } = open()
+  expect(await page('/')).not.toContain('value="status"')
+  expect((await submit('email=ada%40example.com&course=status')).status).toBe(400)
+  const unmailed = open({ history: await openHistory(undefined), mail: false })
+  expect(await unmailed.page('/')).not.toContain('value="status"')
 })
 
 test('a platform without a course subscribes nobody who does not ask for incidents by name', async () => {
@@ -175,18 +145,8 @@ test('a platform without a course subscribes nobody who does not ask for inciden
     mailer: testTransport(async () => ({ kind: 'sent', id: 'one' })),
   })
   onTestFinished(() => platform.close())
-  const subscribe = async (body: object) => {
-    const request = new Request('http://web.example/api/email/subscribe', {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify(body),
-    })
-    return (await platform.services.get('web')?.handler.fetch(request))?.status
-  }
+  const { post } = asking(handlersOf(platform) as Parameters<typeof asking>[0])
+  const subscribe = async (body: object) => (await post('/api/email/subscribe', body)).status
   expect(await subscribe({ email: 'ada@example.com' })).toBe(404)
   expect(await subscribe({ email: 'ada@example.com', course: 'status' })).toBe(202)
-})
-
-test('subscribing to incidents is refused as an unknown course where nothing is recorded', async () => {
-  expect((await open().submit('email=ada%40example.com&course=status')).status).toBe(400)
 })

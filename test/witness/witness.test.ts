@@ -8,7 +8,7 @@ import { runProgram } from '../../src/cli/program.ts'
 import { type Log, silentLog, systemClock, systemRandom } from '../../src/core/host.ts'
 import { webhookChannel } from '../../src/core/incidents/channels.ts'
 import { secret } from '../../src/core/secret.ts'
-import { openHistory, openStore } from '../../src/core/store/open.ts'
+import { openHistory } from '../../src/core/store/open.ts'
 import { parseWitnessSecrets, publicKeyOf, sign, signingKey, tokenOf } from '../../src/core/witness.ts'
 import { nodeListener } from '../../src/daemon/node-listener.ts'
 import { handlersOf, openPlatform } from '../../src/daemon/platform.ts'
@@ -24,7 +24,8 @@ import { emptyFolder } from '../support/folder.ts'
 import { channelOf, hostAt, tellDue } from '../support/incidents.ts'
 import { S3_KEY, s3Storage } from '../support/s3.ts'
 import { recordLearningDays } from '../support/sample-health.ts'
-import { serve } from '../support/servers.ts'
+import { serve, serveBodies } from '../support/servers.ts'
+import { openTestStore } from '../support/stores.ts'
 import { testTransport } from '../support/test-transport.ts'
 
 const SECRETS = {
@@ -60,19 +61,21 @@ async function platform(
   }
 }
 
+async function newHistory() {
+  const history = await openHistory(undefined)
+  onTestFinished(() => history.close())
+  return history
+}
+
 /** Alerts that arrive, in order. */
 async function receiver() {
   const titles: string[] = []
   const texts: string[] = []
-  const url = await serve((request, response) => {
-    let body = ''
-    request.on('data', (part: Buffer) => (body += part.toString()))
-    request.on('end', () => {
-      const { data } = JSON.parse(body) as { data: { title: string; text: string } }
-      titles.push(data.title)
-      texts.push(data.text)
-      response.end()
-    })
+  const url = await serveBodies((body, response) => {
+    const { data } = JSON.parse(body) as { data: { title: string; text: string } }
+    titles.push(data.title)
+    texts.push(data.text)
+    response.end()
   })
   return { url, titles, texts }
 }
@@ -218,8 +221,7 @@ test('a witness serves what the platform shows, and goes on when it is gone and 
 })
 
 test('a page that a witness keeps has no form, as forms work on the platform alone', async () => {
-  const history = await openHistory(undefined)
-  onTestFinished(() => history.close())
+  const history = await newHistory()
   const mailer = testTransport(async ({ key }) => ({ kind: 'sent', id: key }))
   const home = await platform({ WITNESS_SECRET }, { history, mailer })
   const shown = await (await home.web.fetch(new Request('http://any.example/'))).text()
@@ -250,8 +252,7 @@ test('the platform and the other witnesses may be behind a path', async () => {
 
 test('what operators announce, add to it and withdraw again is on the page of a witness with its next round', async () => {
   const clock = clockAt(Date.now())
-  const store = await openStore(undefined)
-  onTestFinished(() => store.close())
+  const store = await openTestStore(undefined)
   const home = await platform({ WITNESS_SECRET }, { store, clock: { ...systemClock, now: () => clock.at } })
   const it = await witness({ name: 'a', platform: home.url, clock })
   const ask = await pages(it, clock)
@@ -528,8 +529,7 @@ test.each([
 })
 
 test('the status is kept as files at every change, with a page for each incident, says when the platform is gone, and claims nothing in its title', async () => {
-  const history = await openHistory(undefined)
-  onTestFinished(() => history.close())
+  const history = await newHistory()
   const now = Date.now()
   await recordLearningDays(history, now, { state: 'failing' })
   const home = await platform({ WITNESS_SECRET }, { history })
@@ -715,7 +715,7 @@ test('pages say that the platform is back although the end cannot be kept, and a
 })
 
 test('an end is told also where the clock was set back by more than the outage lasted', async () => {
-  const { incidents } = await openStore(undefined)
+  const { incidents } = await openTestStore(undefined)
   let now = Date.UTC(2026, 10, 22)
   const host = hostAt(() => now)
   const told: string[] = []
