@@ -285,14 +285,11 @@ test('five starts within fifteen minutes are reported, until one of them is olde
 test('a store or a disk that cannot be asked leaves its condition out', async () => {
   const lost = () => Promise.reject(new Error('canary'))
   const broken = {
-    persistent: true,
     course: { listDue: lost },
     incidents: { unfinished: lost },
     sending: { holds: lost, stalledSince: lost },
-  }
-  const { names } = await noted(MAIL, { store: broken, freeSpace: lost } as Partial<
-    Parameters<typeof noted>[1]
-  >)
+  } as unknown as Store
+  const { names } = await noted(MAIL, { store: { ...broken, persistent: true }, freeSpace: lost })
   const asked = ['lessons_late', 'courses_paused', 'alerts_unheard', 'mail_failing', 'disk_nearly_full']
   expect(names.filter((name) => asked.includes(name))).toEqual([])
   expect(names).toContain('certificate_expiring')
