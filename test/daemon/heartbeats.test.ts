@@ -93,18 +93,6 @@ test('only a caller with the dispatch secret reports, only what the definition n
   expect((await post('/api/heartbeats/backup', { body: '{"exitCode":"1"}' })).status).toBe(400)
 })
 
-test('CI silences alerts through the web service', async () => {
-  const { post, store } = await web()
-  const body = JSON.stringify({ duration: '15m', reason: 'deploy of 4.3' })
-  expect((await post('/api/alerts/silence', { token: '', body })).status).toBe(401)
-  expect((await post('/api/alerts/silence', { body: '{"duration":"25h","reason":"x"}' })).status).toBe(400)
-  expect(await post('/api/alerts/silence', { body })).toEqual({
-    status: 200,
-    body: { until: new Date(START + 15 * 60_000).toISOString() },
-  })
-  expect(await store.incidents.silenceAt(START)).toMatchObject({ by: 'ci', reason: 'deploy of 4.3' })
-})
-
 test('beat reports to the web service, or with --local into the store', async () => {
   const { post, probe, clock, time, address } = await web()
   const calls: string[] = []
@@ -170,10 +158,16 @@ test('an outside watcher is called once after each completed hour, again when it
   expect(paths).toHaveLength(2)
 })
 
-test('a silence lasts from nothing to a day, in three digits or four of seconds', async () => {
+test('CI silences alerts through the web service, from nothing to a day, in three digits or four of seconds', async () => {
   const { post, store } = await web()
+  const deploy = JSON.stringify({ duration: '15m', reason: 'deploy of 4.3' })
+  expect((await post('/api/alerts/silence', { token: '', body: deploy })).status).toBe(401)
+  expect(await post('/api/alerts/silence', { body: deploy })).toEqual({
+    status: 200,
+    body: { until: new Date(START + 15 * 60_000).toISOString() },
+  })
+  expect(await store.incidents.silenceAt(START)).toMatchObject({ by: 'ci', reason: 'deploy of 4.3' })
   for (const [duration, ms] of [
-    ['1s', 1000],
     ['9999s', 9_999_000],
     ['999m', 999 * 60_000],
     ['24h', 24 * HOUR_MS],

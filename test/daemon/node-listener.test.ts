@@ -1,28 +1,30 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { nodeListener, openPlatform } from '../../src/daemon/index.ts'
+import { lazyListener } from '../../src/daemon/node-listener.ts'
+import { serve } from '../support/servers.ts'
+
+/** The port of a host's own server with this listener. */
+async function hosting(listener: RequestListener): Promise<string> {
+  const url = await serve(listener)
+  return new URL(url).port
+}
 
 /** A host's own server, with a path of its own beside the platform. */
 async function host(before?: (incoming: IncomingMessage, outgoing: ServerResponse) => boolean) {
   const platform = openPlatform({ env: { RATE_LIMIT_PER_MINUTE: '2' } })
+  onTestFinished(() => platform.close())
   const listener = nodeListener(platform.web)
-  const server = createServer((incoming, outgoing) => {
+  return hosting((incoming, outgoing) => {
     if (!before?.(incoming, outgoing)) void listener(incoming, outgoing)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(async () => {
-    server.closeAllConnections()
-    server.close()
-    await platform.close()
-  })
-  return (server.address() as AddressInfo).port
 }
 
 /** Bytes on a socket, and everything that comes back until the server ends it. */
-function speak(port: number, text: string): Promise<string> {
+function speak(port: string, text: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    const socket = connect(port, '127.0.0.1', () => socket.write(text))
+    const socket = connect(Number(port), '127.0.0.1', () => socket.write(text))
     let answer = ''
     socket.on('data', (chunk) => {
       answer += String(chunk)
@@ -63,4 +65,18 @@ test('a malformed request gets the standard error body', async () => {
   const answer = await speak(await host(), 'GET / HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n')
   expect(answer).toMatch(/^HTTP\/1\.1 400 /)
   expect(answer).toContain('"code":"bad_request"')
+})
+
+test('answers 503 if the listener cannot be loaded, and serves the next request', async () => {
+  let loads = 0
+  const listener = lazyListener(async () => {
+    loads += 1
+    if (loads === 1) throw new Error('the build is being replaced')
+    return async (_, outgoing) => outgoing.end('here')
+  })
+  const url = `http://127.0.0.1:${await hosting((incoming, outgoing) => void listener(incoming, outgoing))}/`
+  const refused = await fetch(url)
+  expect([refused.status, await refused.json()]).toMatchObject([503, { code: 'unavailable' }])
+  for (let n = 0; n < 2; n += 1) expect(await (await fetch(url)).text()).toBe('here')
+  expect(loads).toBe(2)
 })
