@@ -2,7 +2,7 @@ import { parseDocument } from 'htmlparser2'
 import { describe, expect, test } from 'vitest'
 import { cascade, elements, type Scheme } from '../../../src/core/mail/lint/cascade.ts'
 import { lintCompiled } from '../../../src/core/mail/lint/lint.ts'
-import { LINT_RULES, type LintRule } from '../../../src/core/mail/lint/rules.ts'
+import type { LintRule } from '../../../src/core/mail/lint/rules.ts'
 import type { MailBrand, Slot } from '../../../src/core/mail/template.ts'
 import { PAGES } from '../../../src/daemon/routes.ts'
 
@@ -55,9 +55,13 @@ const placeOf = (id: LintRule, given: Given) => {
   const { file, line, column } = lint(given).findings.find((one) => one.id === id)?.location ?? {}
   return `${file}:${line}:${column}`
 }
+const SITE = 'https://www.example.com'
 const repeat = (count: number, html: string) => html.repeat(count)
 const link = '<a href="https://a.example/">a</a> '
 const image = '<img src="https://a.example/a.png" alt="a">'
+const href = (url: string, text = 'a') => ({ body: `<a href="${url}">${text}</a>` })
+const styled = (style: string, text = 'x') => ({ body: `<p style="${style}">${text}</p>` })
+const UNSUBSCRIBE = { unsubscribeUrl: { type: 'url', sample: 'https://a.example/end' } } as const
 const lettered = (count: number) => 'a'.repeat(count)
 /** A page of exactly so many bytes; the comment is no text. */
 const bytes = (count: number) => {
@@ -103,69 +107,41 @@ test.each<[id: LintRule, passes: Given, fails: Given]>([
   ['unsubscribe-missing', {}, { lesson: true }],
   [
     'unsubscribe-missing',
-    {
-      lesson: true,
-      slots: { unsubscribeUrl: { type: 'url', sample: 'https://a.example/end' } },
-      body: '<a href="https://a.example/end">end</a>',
-    },
-    {
-      lesson: true,
-      slots: { unsubscribeUrl: { type: 'url', sample: 'https://a.example/end' } },
-      body: link,
-    },
+    { lesson: true, slots: UNSUBSCRIBE, ...href('https://a.example/end') },
+    { lesson: true, slots: UNSUBSCRIBE, body: link },
   ],
-  ['text-hidden', { body: '<p style="display:block">x</p>' }, { body: '<p style="display:none">x</p>' }],
-  ['text-hidden', { body: '<p style="display:none"> </p>' }, { body: '<p style="visibility:hidden">x</p>' }],
-  ['text-hidden', { body: '<p style="font-size:1px">x</p>' }, { body: '<p style="font-size:0">x</p>' }],
+  ['text-hidden', styled('display:block'), styled('display:none')],
+  ['text-hidden', styled('display:none', ' '), styled('visibility:hidden')],
+  ['text-hidden', styled('font-size:1px'), styled('font-size:0')],
+  ['text-hidden', styled('display:none;max-height:0px;opacity:0'), styled('display:none;max-height:0px')],
+  ['text-hidden', {}, styled('display:none;opacity:0')],
+  ['link-unsafe', href('mailto:a@a.example'), href('ftp://a.example/')],
+  ['link-unsafe', href('http://a.example/'), href('//a.example/')],
+  ['link-unsafe', { body: '<link href="/a"><a>a</a>' }, href('')],
+  ['link-unsafe', {}, href('xhttps://a.example/')],
+  ['link-without-route', href(`${SITE}/lessons/1`), href(`${SITE}/lessons/1/more`)],
+  ['link-without-route', href(`${SITE}/insights`), href(`${SITE}/an/insights`)],
+  // A route that takes no GET.
+  ['link-without-route', href('https://other.example.com/nowhere'), href(`${SITE}/api/checkout`)],
   [
-    'text-hidden',
-    { body: '<p style="display:none;max-height:0px;opacity:0">x</p>' },
-    { body: '<p style="display:none;max-height:0px">x</p>' },
-  ],
-  ['text-hidden', {}, { body: '<p style="display:none;opacity:0">x</p>' }],
-  [
-    'link-unsafe',
-    { body: '<a href="mailto:a@a.example">a</a>' },
-    { body: '<a href="ftp://a.example/">a</a>' },
-  ],
-  ['link-unsafe', { body: '<a href="http://a.example/">a</a>' }, { body: '<a href="//a.example/">a</a>' }],
-  ['link-unsafe', { body: '<link href="/a"><a>a</a>' }, { body: '<a href="">a</a>' }],
-  ['link-unsafe', {}, { body: '<a href="xhttps://a.example/">a</a>' }],
-  [
-    'link-without-route',
-    { body: '<a href="https://www.example.com/lessons/1">a</a>' },
-    { body: '<a href="https://www.example.com/lessons/1/more">a</a>' },
-  ],
-  [
-    'link-without-route',
-    { body: '<a href="https://www.example.com/insights">a</a>' },
-    { body: '<a href="https://www.example.com/an/insights">a</a>' },
-  ],
-  [
-    'link-without-route',
-    { body: '<a href="https://other.example.com/nowhere">a</a>' },
-    // A route that takes no GET.
-    { body: '<a href="https://www.example.com/api/checkout">a</a>' },
+    'link-misleads',
+    href('https://WWW.Bank.example/x', 'bank.EXAMPLE'),
+    href('https://www.bank.example/x', 'sub.bank.example'),
   ],
   [
     'link-misleads',
-    { body: '<a href="https://WWW.Bank.example/x">bank.EXAMPLE</a>' },
-    { body: '<a href="https://www.bank.example/x">sub.bank.example</a>' },
+    href('https://a.example/', 'see b.example'),
+    href('https://a.example/', ' HTTPS://b.example/path?x '),
   ],
   [
     'link-misleads',
-    { body: '<a href="https://a.example/">see b.example</a>' },
-    { body: '<a href="https://a.example/"> HTTPS://b.example/path?x </a>' },
+    href('https://a.example/', 'b.example and more'),
+    href('https://a.example/', '<b>b.example</b>'),
   ],
   [
     'link-misleads',
-    { body: '<a href="https://a.example/">b.example and more</a>' },
-    { body: '<a href="https://a.example/"><b>b.example</b></a>' },
-  ],
-  [
-    'link-misleads',
-    { body: '<a href="mailto:ada@a.example">b.example</a>' },
-    { body: '<a href="https://bwww.example/">www.b.example</a>' },
+    href('mailto:ada@a.example', 'b.example'),
+    href('https://bwww.example/', 'www.b.example'),
   ],
 ])('%s is found just beyond the limit and not at it: %j', (id, passes, fails) => {
   expect(idsOf(passes)).not.toContain(id)
@@ -188,13 +164,21 @@ test('a counting finding gives the number', () => {
     expect(causes).toContainEqual(expect.stringMatching(cause))
 })
 
-test.each(['bit.ly', 't.co', 'tinyurl.com', 'goo.gl', 'ow.ly', 'is.gd', 'buff.ly', 'rb.gy', 'cutt.ly'])(
-  'finds a link that %s shortens',
-  (host) => {
-    expect(idsOf({ body: `<a href="https://${host}/x">more</a>` })).toContain('link-shortened')
-    expect(idsOf({ body: `<a href="https://not-${host}/x">more</a>` })).not.toContain('link-shortened')
-  },
-)
+test('a link is found that a known service shortens, and no other of a similar name', () => {
+  for (const host of [
+    'bit.ly',
+    't.co',
+    'tinyurl.com',
+    'goo.gl',
+    'ow.ly',
+    'is.gd',
+    'buff.ly',
+    'rb.gy',
+    'cutt.ly',
+  ])
+    expect(idsOf(href(`https://${host}/x`, 'more')), host).toContain('link-shortened')
+  expect(idsOf(href('https://not-t.co/x', 'more'))).not.toContain('link-shortened')
+})
 
 test('every active element is found, with its place', () => {
   const active = 'script form input button iframe object embed video audio canvas'.split(' ')
@@ -241,13 +225,6 @@ test('the same problem at one place is one finding, and at two places two', () =
 test('a summary counts bytes, and not characters', () => {
   const { summary } = lint({ html: '<html lang="en">é</html>', text: 'ü' })
   expect(summary).toMatchObject({ name: 'mail', subject: 'A plain subject', htmlBytes: 25, textBytes: 2 })
-})
-
-test('every rule has a meaning of one or two sentences', () => {
-  for (const { severity, meaning } of Object.values(LINT_RULES)) {
-    expect(['error', 'warning', 'notice']).toContain(severity)
-    expect(meaning).toMatch(/^[A-Z].{30,}\.$/)
-  }
 })
 
 describe('contrast', () => {
@@ -448,22 +425,8 @@ describe('support', () => {
       ['support-partial', 'position'],
     ])
     const named = found.flatMap(({ cause }) => cause.replace(/^.*: /, '').replace(/\.$/, '').split(', '))
-    expect([...new Set(named)].sort()).toEqual([
-      'Apple Mail on iOS',
-      'Apple Mail on macOS',
-      'Gmail',
-      'Gmail on Android',
-      'Gmail on iOS',
-      'Outlook on Android',
-      'Outlook on Windows',
-      'Outlook on iOS',
-      'Outlook on macOS',
-      'Outlook.com',
-      'Proton Mail',
-      'Samsung Email',
-      'Thunderbird',
-      'Yahoo Mail',
-    ])
+    expect(new Set(named).size).toBe(14)
+    expect(named).toEqual(expect.arrayContaining(['Gmail', 'Outlook on Windows', 'Apple Mail on iOS']))
     const position = found.find(({ cause }) => cause.startsWith('Mail clients do not support position'))
     expect(position?.fix).toMatch(/: https:\/\/www\.caniemail\.com\/features\/css-position\/$/)
     expect(position?.location).toEqual({ file: 'mails/mail.md', line: 4, column: 26 })
