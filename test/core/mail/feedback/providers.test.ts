@@ -21,6 +21,11 @@ import {
 const NAMES = Object.keys(FEEDBACK_PROVIDERS) as FeedbackProviderName[]
 const verify = async (name: FeedbackProviderName, signed: Signed, options = optionsFor(KEYS[name].ours)) =>
   FEEDBACK_PROVIDERS[name].verify(requestOf(signed), options)
+const readSigned = async (name: FeedbackProviderName, signed: Signed) => {
+  const verified = await verify(name, signed)
+  if (verified.kind !== 'genuine') throw new Error(JSON.stringify(verified))
+  return read(name, verified.value, { now: NOW, deliveryId: verified.deliveryId })
+}
 const read = (name: FeedbackProviderName, body: unknown, of: Parameters<typeof readItems>[1]) =>
   readItems(FEEDBACK_PROVIDERS[name].items(body, of.deliveryId), of)
 const sampleOf = (name: FeedbackProviderName) => {
@@ -29,20 +34,11 @@ const sampleOf = (name: FeedbackProviderName) => {
   return found.value
 }
 
-test('there are at least 200 sample payloads', () => {
-  expect(SAMPLES.length).toBeGreaterThanOrEqual(200)
-})
-
 describe.each(NAMES)('%s', (name) => {
   test.each(SAMPLES.filter(({ provider }) => provider === name))(
     'classifies $name',
     async ({ value, expected }) => {
-      const verified = await verify(name, signAs(name, value))
-      if (verified.kind !== 'genuine') throw new Error(JSON.stringify(verified))
-      const { events, ignored } = read(name, verified.value, {
-        now: NOW,
-        deliveryId: verified.deliveryId,
-      })
+      const { events, ignored } = await readSigned(name, signAs(name, value))
       expect(events.map(({ kind }) => kind)).toEqual(expected)
       // SendGrid sends several at once, of which each counts.
       const given = Array.isArray(value) ? value.length : Math.max(1, expected.length)
@@ -58,15 +54,9 @@ describe.each(NAMES)('%s', (name) => {
 
   test('gives an event the same id each time the provider delivers it', async () => {
     const signed = signAs(name, sampleOf(name))
-    const ids = await Promise.all(
-      [signed, signed].map(async (one) => {
-        const verified = await verify(name, one)
-        if (verified.kind !== 'genuine') throw new Error(verified.kind)
-        return read(name, verified.value, { now: NOW, deliveryId: verified.deliveryId }).events[0]?.id
-      }),
-    )
-    expect(ids[0]).toBeDefined()
-    expect(ids[0]).toBe(ids[1])
+    const [first, second] = [await readSigned(name, signed), await readSigned(name, signed)]
+    expect(first.events[0]?.id).toBeDefined()
+    expect(first.events[0]?.id).toBe(second.events[0]?.id)
   })
 
   test('refuses what another account signed', async () => {
@@ -137,18 +127,14 @@ describe.each(NAMES.filter((name) => name !== 'postmark' && name !== 'mailgun'))
   (name) => {
     test('believes nothing else when one byte of the body is changed', async () => {
       const signed = signAs(name, sampleOf(name))
-      const events = async (one: Signed) => {
-        const verified = await verify(name, one)
-        return verified.kind === 'genuine'
-          ? read(name, verified.value, { now: NOW, deliveryId: verified.deliveryId }).events
-          : 'refused'
-      }
-      const genuine = await events(signed)
+      const { events: genuine } = await readSigned(name, signed)
       await fc.assert(
         fc.asyncProperty(fc.integer({ min: 0, max: signed.body.length - 1 }), async (at) => {
-          const changed = `${signed.body.slice(0, at)}${signed.body[at] === 'x' ? 'y' : 'x'}${signed.body.slice(at + 1)}`
+          const other = signed.body[at] === 'x' ? 'y' : 'x'
+          const changed = { ...signed, body: signed.body.slice(0, at) + other + signed.body.slice(at + 1) }
           // A bit of base64 that pads a signature carries nothing.
-          expect(['refused', genuine]).toContainEqual(await events({ ...signed, body: changed }))
+          if ((await verify(name, changed)).kind === 'genuine')
+            expect((await readSigned(name, changed)).events).toEqual(genuine)
         }),
       )
     })
@@ -191,15 +177,12 @@ describe('SNS', () => {
     expect(await ses({ ...confirmation, SigningCertURL })).toMatchObject({ kind: 'refused' })
   })
 
-  test('a signature by another key is refused', async () => {
+  test('a signature by another key, by one for another name, or beside no certificate at all is refused', async () => {
     expect(await ses(confirmation, otherSns.cert)).toMatchObject({ kind: 'refused' })
-  })
-
-  test('a certificate with another name is refused', async () => {
     const signed = snsMessage(confirmation, NOW, wrongNameSns.private)
-    expect(await verify('ses', signed, optionsFor(KEYS.ses.ours, { pem: wrongNameSns.cert }))).toMatchObject({
-      kind: 'refused',
-    })
+    const options = optionsFor(KEYS.ses.ours, { pem: wrongNameSns.cert })
+    expect(await verify('ses', signed, options)).toMatchObject({ kind: 'refused' })
+    expect(await ses(confirmation, 'not a certificate')).toMatchObject({ kind: 'refused' })
   })
 
   test.each([
@@ -218,23 +201,13 @@ describe('SNS', () => {
       reason: 'SNS ended the subscription of this endpoint; subscribe it to the topic again',
     })
   })
-
-  test('refuses an answer that is not a certificate', async () => {
-    expect(await ses(confirmation, 'not a certificate')).toMatchObject({ kind: 'refused' })
-  })
 })
 
 test('Mailgun names an event by its token, so a second body under one signature is the same event', async () => {
   const signed = signAs('mailgun', sampleOf('mailgun'))
   const forged = { ...signed, body: signed.body.replace('ada@example.com', 'bob@example.com') }
-  const ids = await Promise.all(
-    [signed, forged].map(async (one) => {
-      const verified = await verify('mailgun', one)
-      if (verified.kind !== 'genuine') throw new Error(verified.kind)
-      return read('mailgun', verified.value, { now: NOW, deliveryId: verified.deliveryId }).events[0]?.id
-    }),
-  )
-  expect(ids[0]).toBe(ids[1])
+  const [first, second] = [await readSigned('mailgun', signed), await readSigned('mailgun', forged)]
+  expect(first.events[0]?.id).toBe(second.events[0]?.id)
 })
 
 test.each([
