@@ -5,12 +5,9 @@ import {
   FEEDBACK_KINDS,
   type FeedbackKind,
   type MailboxRecord,
-  mayMail,
   newMailbox,
   released,
-  SOFT_BOUNCES,
 } from '../../../../src/core/mail/feedback/event.ts'
-import { BREAKER, breach } from '../../../../src/core/mail/feedback/sending.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 const START = Date.parse('2026-11-22T00:00:00Z')
@@ -89,55 +86,4 @@ describe('a mailbox', () => {
       }),
     )
   })
-})
-
-describe('a suppressed address', () => {
-  test.each([
-    [undefined, true, true],
-    ['manual', true, true],
-    ['complaint', true, true],
-    ['hard-bounce', true, false],
-    ['manual', false, false],
-    ['complaint', false, false],
-    ['hard-bounce', false, false],
-  ] as const)('for %s: sign-in mail %s → may be mailed: %s', (cause, signIn, may) => {
-    expect(mayMail(cause && { cause }, { signIn })).toBe(may)
-  })
-})
-
-describe('the breaker', () => {
-  const day = (deliveries: number, hardBounces: number, complaints: number) =>
-    breach({
-      deliveries,
-      hardBounces: { proven: hardBounces, byMail: 0 },
-      complaints: { proven: complaints, byMail: 0 },
-    })
-
-  test('says nothing of hard bounces with fewer than 50 deliveries, and nothing without any', () => {
-    expect(day(BREAKER.fewestDeliveries - 1, 49, 0)).toBeUndefined()
-    expect(day(0, 0, 5)).toBeUndefined()
-  })
-
-  test('pauses at 5% hard bounces and not one below', () => {
-    expect(day(100, 4, 0)).toBeUndefined()
-    expect(day(100, 5, 0)).toBe(
-      '5 of 100 messages of the last day bounced hard; providers block senders at 5%',
-    )
-  })
-
-  test('pauses at 0.3% complaints and not one below', () => {
-    expect(day(2001, 0, 6)).toBeUndefined()
-    expect(day(2000, 0, 6)).toBe(
-      '6 of 2000 messages of the last day were reported as spam; providers block senders at 0.3%',
-    )
-  })
-
-  test('pauses for five complaints, and for no fewer', () => {
-    expect(day(50, 0, 4)).toBeUndefined()
-    expect(day(50, 0, 5)).toBeDefined()
-  })
-})
-
-test('five soft bounces over three days are what the contract says', () => {
-  expect(SOFT_BOUNCES).toEqual({ most: 5, overMs: 3 * DAY })
 })
