@@ -35,19 +35,14 @@ test('quoted-printable gives back what it was given, in pieces or whole, on line
   fc.assert(
     fc.property(fc.array(fc.oneof(text(), tricky()), { maxLength: 5 }), (pieces) => {
       const encoded = pieces.map((piece) => quotedPrintable(piece)).join('')
-      expect(decode(encoded)).toBe(
-        pieces
-          .join('')
-          .replace(/\r\n|\r|\n/g, '\r\n')
-          .replaceAll('\r\n', '\r\n'),
-      )
+      expect(decode(encoded)).toBe(pieces.join('').replace(/\r\n|\r|\n/g, '\r\n'))
       for (const line of encoded.split('\r\n')) {
         expect(line.length).toBeLessThanOrEqual(76)
         expect(line).toMatch(/^(?![.-]|From )[\t\x20-\x7e]*$/)
         expect(line).not.toMatch(/[ \t]$/)
       }
     }),
-    { numRuns: 2000 },
+    { numRuns: 400 },
   )
 })
 
@@ -76,7 +71,7 @@ test('any subject and any name comes back from the header as it went in', async 
         expect(parsed.headers).toHaveLength(9)
       },
     ),
-    { numRuns: 500 },
+    { numRuns: 150 },
   )
 })
 

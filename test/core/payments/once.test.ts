@@ -1,6 +1,4 @@
 import { createHmac } from 'node:crypto'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { silentLog, systemClock } from '../../../src/core/host.ts'
 import { openCheckout } from '../../../src/core/payments/checkout.ts'
@@ -12,6 +10,7 @@ import {
 } from '../../../src/core/payments/webhook.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { pairOf } from '../../support/accounts.ts'
+import { serve } from '../../support/servers.ts'
 import { openTestStore } from '../../support/stores.ts'
 
 const NOW = Date.parse('2026-11-21T08:00:00Z')
@@ -20,6 +19,7 @@ const KEY = 'whsec_of-thirty-two-bytes-at-least'
 const hex = (body: string, key = KEY, time: number | string = SECONDS) =>
   createHmac('sha256', key).update(`${time}.${body}`).digest('hex')
 const check = (header: string, key = KEY) => isSigned('b', header, pairOf(key), NOW)
+const TWO = 'new-secret-value,old-secret-value'
 
 test('the eighth signature of a header is looked at, and the ninth is not', () => {
   const bad = `v1=${'0'.repeat(64)},`
@@ -28,27 +28,9 @@ test('the eighth signature of a header is looked at, and the ninth is not', () =
 })
 
 test('a signature of either of two secrets is good, written in either case, and of a third is not', () => {
-  expect(check(`t=${SECONDS},v1=${hex('b', 'old-secret-value')}`, 'new-secret-value,old-secret-value')).toBe(
-    true,
-  )
-  expect(
-    check(
-      `t=${SECONDS},v1=${hex('b', 'new-secret-value').toUpperCase()}`,
-      'new-secret-value,old-secret-value',
-    ),
-  ).toBe(true)
-  expect(check(`t=${SECONDS},v1=${hex('b', 'third-secret')}`, 'new-secret-value,old-secret-value')).toBe(
-    false,
-  )
-})
-
-test.each([
-  [-300, true],
-  [-301, false],
-  [300, true],
-  [301, false],
-])('a signature made %i s from now is good: %s', (offset, good) => {
-  expect(check(`t=${SECONDS + offset},v1=${hex('b', KEY, SECONDS + offset)}`)).toBe(good)
+  expect(check(`t=${SECONDS},v1=${hex('b', 'old-secret-value')}`, TWO)).toBe(true)
+  expect(check(`t=${SECONDS},v1=${hex('b', 'new-secret-value').toUpperCase()}`, TWO)).toBe(true)
+  expect(check(`t=${SECONDS},v1=${hex('b', 'third-secret')}`, TWO)).toBe(false)
 })
 
 test.each(['-1', '1e9', `${SECONDS}.0`, '', ' ', '9'.repeat(13), `0x${SECONDS.toString(16)}`])(
@@ -106,11 +88,10 @@ test('an event whose host failed can be delivered again at once, and the next is
 /** A checkout over an API that answers what it is told to, and remembers the keys it was asked under. */
 async function checkout(answer: { status: number; body: string }) {
   const keys: unknown[] = []
-  const server = createServer((request, response) => {
+  const apiUrl = await serve((request, response) => {
     keys.push(request.headers['idempotency-key'])
     request.resume().on('end', () => response.writeHead(answer.status).end(answer.body))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const time = { now: NOW }
   const opened = openCheckout(
     { clock: { ...systemClock, now: () => time.now }, log: silentLog },
@@ -118,15 +99,12 @@ async function checkout(answer: { status: number; body: string }) {
       secretKey: secret('sk_test_x'),
       publishableKey: undefined,
       webhookSecret: pairOf(KEY),
-      apiUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      apiUrl,
       prices: { 'pro-monthly': 'price_a' },
     },
     'https://www.example.com',
   )
-  onTestFinished(async () => {
-    await opened.close()
-    server.close()
-  })
+  onTestFinished(() => opened.close())
   const open = (price = 'pro-monthly') =>
     opened.open({ kind: 'person', subject: 'ada', email: 'ada@example.com' }, price)
   return { open, keys, time }

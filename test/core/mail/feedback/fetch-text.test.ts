@@ -1,23 +1,20 @@
-import { createServer, type RequestListener } from 'node:http'
-import { expect, onTestFinished, test } from 'vitest'
+import type { RequestListener } from 'node:http'
+import { expect, test } from 'vitest'
 import { createFetchText } from '../../../../src/core/mail/feedback/ses.ts'
+import { serve } from '../../../support/servers.ts'
 
 /** A server on loopback that counts what is asked of it. */
-async function serve(answer: RequestListener) {
+async function counted(answer: RequestListener) {
   let asked = 0
-  const server = createServer((request, response) => {
+  const origin = await serve((request, response) => {
     asked += 1
     answer(request, response)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  const at = server.address()
-  if (at === null || typeof at === 'string') throw new Error('the server listens on a port')
-  return { origin: `http://127.0.0.1:${at.port}`, asked: () => asked }
+  return { origin, asked: () => asked }
 }
 
 test('a certificate is fetched once and kept; another text is fetched each time', async () => {
-  const { origin, asked } = await serve((request, response) => response.end(`content of ${request.url}`))
+  const { origin, asked } = await counted((request, response) => response.end(`content of ${request.url}`))
   const fetchText = createFetchText()
   for (let times = 0; times < 3; times += 1)
     expect(await fetchText(`${origin}/a.pem`)).toBe('content of /a.pem')
@@ -28,7 +25,7 @@ test('a certificate is fetched once and kept; another text is fetched each time'
 })
 
 test('no more than 20 certificates are kept', async () => {
-  const { origin, asked } = await serve((_, response) => response.end('pem'))
+  const { origin, asked } = await counted((_, response) => response.end('pem'))
   const fetchText = createFetchText()
   for (let n = 0; n <= 20; n += 1) await fetchText(`${origin}/${n}.pem`)
   await fetchText(`${origin}/20.pem`)
@@ -38,8 +35,8 @@ test('no more than 20 certificates are kept', async () => {
 })
 
 test('a redirect is not followed, wherever it leads', async () => {
-  const elsewhere = await serve((_, response) => response.end('a certificate of somebody else'))
-  const { origin } = await serve((_, response) =>
+  const elsewhere = await counted((_, response) => response.end('a certificate of somebody else'))
+  const { origin } = await counted((_, response) =>
     response.writeHead(302, { Location: `${elsewhere.origin}/a.pem` }).end(),
   )
   await expect(createFetchText()(`${origin}/a.pem`)).rejects.toThrow()
@@ -52,7 +49,7 @@ test.each([
   ['more than 64 kB', 200, 'x'.repeat(64 * 1024 + 1)],
 ])('%s is no certificate, and is not kept', async (_, status, body) => {
   let sound = false
-  const { origin } = await serve((_request, response) =>
+  const { origin } = await counted((_request, response) =>
     response.writeHead(sound ? 200 : status).end(sound ? 'pem' : body),
   )
   const fetchText = createFetchText()
@@ -62,7 +59,7 @@ test.each([
 })
 
 test('a response that breaks off is not a certificate', async () => {
-  const { origin } = await serve((_, response) => {
+  const { origin } = await counted((_, response) => {
     response.writeHead(200, { 'Content-Length': '100' }).write('half')
     response.on('close', () => {})
     setImmediate(() => response.destroy())
