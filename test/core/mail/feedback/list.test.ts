@@ -345,7 +345,9 @@ test('places are reserved for half a second together, wait for the first, and th
   await expect(pacer.places(1, signal)).rejects.toThrow('the store is away')
   fails = false
   await expect(pacer.places(1, AbortSignal.abort(new Error('stopped')))).rejects.toThrow('stopped')
+  // A mail that somebody waits for takes a place without waiting.
   await pacer.passed()
+  expect(slept).toEqual([])
   expect(reserved.at(-1)).toEqual({ messages: 1, intervalUs: 250_000 })
 })
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { auditEntry, PROGRAM } from '../../../../src/core/audit.ts'
 import { MINUTE_MS } from '../../../../src/core/durations.ts'
 import { systemClock, systemRandom } from '../../../../src/core/host.ts'
-import { createPacer, createTally } from '../../../../src/core/mail/feedback/pacer.ts'
+import { createTally } from '../../../../src/core/mail/feedback/pacer.ts'
 import type { CountedKind, MailCount, SendingStore } from '../../../../src/core/mail/feedback/sending.ts'
 import { applyFeedback } from '../../../../src/core/mail/feedback/store.ts'
 import { coursePause, STREAMS, type StreamName } from '../../../../src/core/mail/holds.ts'
@@ -186,34 +186,6 @@ describe.each(STORES)('on the store %s', (kind) => {
       expect(sorted.at(-1)).toBeGreaterThan(most - 10_000_000)
     } else expect(sorted).toEqual(Array.from({ length: 40 }, (_, n) => n * 2 * intervalUs))
   })
-})
-
-test('lessons wait for their places, and a mail that somebody waits for takes one without waiting', async () => {
-  let now = 0
-  let next = 0
-  const pacer = createPacer({
-    perSecond: 10,
-    timer: {
-      monotonic: () => now,
-      sleep: async (ms) => {
-        now += ms
-      },
-    },
-    store: async () => ({
-      reserve: async ({ messages, intervalUs }) => {
-        const from = Math.max(next, now * 1000)
-        next = from + messages * intervalUs
-        return from - now * 1000
-      },
-    }),
-  })
-  const turn = () => pacer.places(1, new AbortController().signal)
-  for (let n = 0; n < 5; n += 1) await turn()
-  expect(now).toBe(400)
-  for (let n = 0; n < 3; n += 1) await pacer.passed()
-  expect(now).toBe(400)
-  await turn()
-  expect(now).toBe(800)
 })
 
 test('counts are summed up by minute, kind, source and domain, and all are written at the end', async () => {

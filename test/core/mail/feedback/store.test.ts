@@ -14,6 +14,8 @@ const DAY = 24 * HOUR
 const KEY = 'a key for erased addresses in tests only'
 const erasureHashes = (identity: string) => [suppressionHash(KEY, identity)]
 
+const ENDED = { state: 'unsubscribed', problem: { kind: 'suppressed' } }
+
 let events = 0
 function eventOf(
   kind: FeedbackEvent['kind'],
@@ -157,11 +159,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     )
     expect(await store.course.confirm({ begin, tokenHash: 'token-grace', now: NOW + 3 })).toBe('confirmed')
     expect(await due(store, NOW + 2 * DAY)).toEqual([])
-    for (const id of ['id-ada', 'id-grace'])
-      expect(await store.course.findById(id)).toMatchObject({
-        state: 'unsubscribed',
-        problem: { kind: 'suppressed' },
-      })
+    for (const id of ['id-ada', 'id-grace']) expect(await store.course.findById(id)).toMatchObject(ENDED)
   })
 
   test('a complaint ends every course of its address, and a bounce of any of them proves whose it is', async () => {
@@ -186,11 +184,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(await store.feedback.wasSent(sent)).toBe(true)
     expect(await store.feedback.wasSent({ ...sent, identity: 'grace@example.com' })).toBe(false)
     await apply(store, [eventOf('complaint')])
-    for (const id of ['id-ada', 'id-other'])
-      expect(await store.course.findById(id)).toMatchObject({
-        state: 'unsubscribed',
-        problem: { kind: 'suppressed' },
-      })
+    for (const id of ['id-ada', 'id-other']) expect(await store.course.findById(id)).toMatchObject(ENDED)
     expect(await due(store)).toEqual([])
   })
 
@@ -247,22 +241,9 @@ describe.each(STORES)('on the store %s', (kind) => {
     if (claim === undefined) throw new Error('a lesson is due')
     await apply(store, [eventOf('complaint')])
     expect(await store.course.stillHolds(claim)).toBe(false)
-    await store.course.settle([
-      {
-        claim,
-        now: NOW + 1,
-        sent: true,
-        nextAttemptAt: NOW + DAY,
-        failures: 0,
-        problem: undefined,
-        end: false,
-      },
-    ])
-    expect(await store.course.findById('id-ada')).toMatchObject({
-      state: 'unsubscribed',
-      sentDays: [1],
-      problem: { kind: 'suppressed' },
-    })
+    const settled = { sent: true, nextAttemptAt: NOW + DAY, failures: 0, problem: undefined, end: false }
+    await store.course.settle([{ claim, now: NOW + 1, ...settled }])
+    expect(await store.course.findById('id-ada')).toMatchObject({ ...ENDED, sentDays: [1] })
     await store.course.undoUnsubscribe({ id: 'id-ada', enrolment: 1, now: NOW + 2 })
     expect(await due(store, NOW + 3 * DAY)).toEqual([])
   })
