@@ -182,7 +182,15 @@ test('with a key set, rejects an HMAC made from the public key, and an unknown k
 
 test('with a key set every algorithm of public keys is taken', async () => {
   const keys = [
-    [generateKeyPairSync('rsa', { modulusLength: 2048 }), 'RS256', 'RS512', 'PS256', 'PS512'],
+    [
+      generateKeyPairSync('rsa', { modulusLength: 2048 }),
+      'RS256',
+      'RS384',
+      'RS512',
+      'PS256',
+      'PS384',
+      'PS512',
+    ],
     [generateKeyPairSync('ec', { namedCurve: 'P-256' }), 'ES256'],
     [generateKeyPairSync('ec', { namedCurve: 'P-384' }), 'ES384'],
     [generateKeyPairSync('ec', { namedCurve: 'P-521' }), 'ES512'],

@@ -55,18 +55,6 @@ test.each([
   })
 })
 
-test('an objection keeps nothing, and counts what it left out', async () => {
-  const it = ingest()
-  expect(await it.take([event(NOW), 'x'], { objects: true })).toEqual({
-    accepted: 0,
-    dropped: { opted_out: 2 },
-    stored: false,
-    reason: 'Global Privacy Control is on',
-  })
-  expect(await it.take([], { objects: true })).toMatchObject({ dropped: {} })
-  expect(it.seen).toEqual([])
-})
-
 test('a batch without an event that may stay is not stored', async () => {
   const it = ingest()
   expect(await it.take(['x', { kind: 'unknown', at: NOW }, event(-1)])).toEqual({

@@ -42,17 +42,6 @@ test('a secret of exactly 64 KB is read whole, and one byte more is refused', as
   ])
 })
 
-test.each([
-  ['', 'is empty'],
-  [' \n', 'is empty'],
-  ['a\0b', 'is not a text file'],
-  [new Uint8Array([0x61, 0xff]), 'is not valid UTF-8'],
-])('refuses a file that holds %j, with the reason', async (content, reason) => {
-  expect((await read(content)).findings).toMatchObject([
-    { cause: `secret, which KILN_KEY_FILE names, ${reason}.` },
-  ])
-})
-
 test('does not name a missing file unless it looks like a path, as it may be the secret itself', async () => {
   for (const [file, named] of [
     ['sk-live-canary', 'The file'],
@@ -108,18 +97,4 @@ test('a fault of a secret file concerns the group and the readers of its secret'
       },
     ],
   })
-})
-
-test.each([
-  ['key\n', 'key'],
-  ['key\r\n', 'key'],
-  ['key\n\n', 'key\n'],
-  [' key', ' key'],
-])('a secret of %j is %j: one line end at its end is the editor’s', async (content, value) => {
-  expect((await read(content)).env).toEqual({ KILN_KEY: value })
-})
-
-test('a folder is no file, and is named', async () => {
-  const { findings } = readSecretFiles(contract, { KILN_KEY_FILE: '.' }, await emptyFolder())
-  expect(findings[0]?.cause).toBe('., which KILN_KEY_FILE names, is not a regular file.')
 })

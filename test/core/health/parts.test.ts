@@ -67,8 +67,9 @@ function look(
     ...parts,
   })({ deep, signal: on })
 }
-const told = ({ state, checked, reason }: ProbeResult) =>
+const said = ({ state, checked, reason }: ProbeResult) =>
   `${state}, ${checked ? 'checked' : 'not checked'}${reason === undefined ? '' : `: ${reason}`}`
+const told = async (...of: Parameters<typeof look>) => said(await look(...of))
 const fails = () => Promise.reject(new Error('a host of ours'))
 const half = (group: string) => ({ settings: { groups: new Map([[group, 'half-configured']]) } })
 
@@ -82,31 +83,31 @@ test.each([
 ] as const)(
   '%s is skipped where it is not configured, and degraded where it is by half',
   async (group, probe) => {
-    expect(told(await look(probe, {}))).toBe('skipped, not checked: not configured')
-    expect(told(await look(probe, half(group)))).toBe('degraded, not checked: half-configured, so it is off')
+    expect(await told(probe, {})).toBe('skipped, not checked: not configured')
+    expect(await told(probe, half(group))).toBe('degraded, not checked: half-configured, so it is off')
     expect([probe.name, probe.group, probe.service]).toEqual([group, group, 'web'])
   },
 )
 
 const MAIL = { settings: { mail: {}, health: { deepToken: ['a-token'] } } }
 test('mail is asked with deep alone, and says why it fails, that courses are paused, and that a budget is used up', async () => {
-  expect(told(await look(mailProbe, { ...MAIL, verifyMail: fails, deep: false }))).toBe('ok, not checked')
-  expect(told(await look(mailProbe, MAIL))).toBe('ok, checked')
-  expect(told(await look(mailProbe, { ...MAIL, verifyMail: fails }))).toBe(
+  expect(await told(mailProbe, { ...MAIL, verifyMail: fails, deep: false })).toBe('ok, not checked')
+  expect(await told(mailProbe, MAIL)).toBe('ok, checked')
+  expect(await told(mailProbe, { ...MAIL, verifyMail: fails })).toBe(
     'failing, checked: its server cannot be reached, or refuses',
   )
   const verifyMail = () => Promise.reject(new MailFault('the mail server refused the credentials (535)'))
-  expect(told(await look(mailProbe, { ...MAIL, verifyMail }))).toBe(
+  expect(await told(mailProbe, { ...MAIL, verifyMail })).toBe(
     'failing, checked: the mail server refused the credentials (535)',
   )
-  expect(told(await look(mailProbe, { ...MAIL, verifyMail: fails }, AbortSignal.abort()))).toBe(
+  expect(await told(mailProbe, { ...MAIL, verifyMail: fails }, AbortSignal.abort())).toBe(
     'failing, checked: its server did not answer in time',
   )
   const paused = {
     mailHolds: async () => [{ stream: 'course', at: 0, reason: 'many bounced' } as const],
     confirmationsExhausted: () => true,
   }
-  expect(told(await look(mailProbe, { ...MAIL, ...paused }))).toBe(
+  expect(await told(mailProbe, { ...MAIL, ...paused })).toBe(
     'degraded, checked: courses are paused: many bounced',
   )
   // The operator's words are for operators: for no shallow request, and for no deep one that needs no token.
@@ -117,12 +118,12 @@ test('mail is asked with deep alone, and says why it fails, that courses are pau
   ])
     expect((await look(mailProbe, { ...one, ...paused })).reason).toBe('courses are paused')
   const mailRefused = async () => true
-  expect(told(await look(mailProbe, { ...MAIL, mailRefused, deep: false }))).toBe(
+  expect(await told(mailProbe, { ...MAIL, mailRefused, deep: false })).toBe(
     'degraded, not checked: its provider refuses the mail of this platform',
   )
   expect((await look(mailProbe, { ...MAIL, ...paused, verifyMail: fails })).state).toBe('failing')
   expect(
-    told(await look(mailProbe, { ...MAIL, mailHolds: fails, confirmationsExhausted: () => true })),
+    said(await look(mailProbe, { ...MAIL, mailHolds: fails, confirmationsExhausted: () => true })),
   ).toMatch(/^degraded, checked: .*used up/)
   expect((await look(mailProbe, { confirmationsExhausted: () => true })).state).toBe('skipped')
 })
@@ -130,12 +131,12 @@ test('mail is asked with deep alone, and says why it fails, that courses are pau
 test('the store is written with deep alone, and says that it is in memory, and nothing of why it fails', async () => {
   const pinged: unknown[] = []
   const ping: StoreProbe['ping'] = async (options) => void pinged.push(options)
-  expect(told(await look(storeProbe, { store: store('sqlite', ping), deep: false }))).toBe('ok, not checked')
+  expect(await told(storeProbe, { store: store('sqlite', ping), deep: false })).toBe('ok, not checked')
   expect(pinged).toEqual([])
-  expect(told(await look(storeProbe, { store: store('sqlite', ping) }))).toBe('ok, checked')
+  expect(await told(storeProbe, { store: store('sqlite', ping) })).toBe('ok, checked')
   expect(pinged).toEqual([{ pages: true }])
   for (const deep of [true, false])
-    expect(told(await look(storeProbe, { store: store('memory'), deep }))).toBe(
+    expect(await told(storeProbe, { store: store('memory'), deep })).toBe(
       `degraded, ${deep ? 'checked' : 'not checked'}: in memory: subscriptions end with the process`,
     )
   const failed = await look(storeProbe, { store: store('sqlite', fails) })
@@ -145,30 +146,30 @@ test('the store is written with deep alone, and says that it is in memory, and n
 
 test('error reporting needs its package, and the shared store and a proxy are known and never asked', async () => {
   const sdk = { settings: { errortrack: {} } }
-  expect(told(await look(errortrackProbe, sdk))).toBe('ok, not checked')
-  expect(told(await look(errortrackProbe, { ...sdk, hasPackage: (name) => name !== '@sentry/node' }))).toBe(
+  expect(await told(errortrackProbe, sdk)).toBe('ok, not checked')
+  expect(await told(errortrackProbe, { ...sdk, hasPackage: (name) => name !== '@sentry/node' })).toBe(
     'degraded, not checked: its SDK is not installed',
   )
   expect((await look(errortrackProbe, { hasPackage: () => false })).state).toBe('skipped')
   const shared = { settings: { sharedStore: {} } }
-  expect(told(await look(sharedStoreProbe, { ...shared, counting: () => 'shared' }))).toBe('ok, not checked')
+  expect(await told(sharedStoreProbe, { ...shared, counting: () => 'shared' })).toBe('ok, not checked')
   expect(
-    told(await look(sharedStoreProbe, { ...shared, counting: () => 'fallback', untrustedProxy: () => true })),
+    said(await look(sharedStoreProbe, { ...shared, counting: () => 'fallback', untrustedProxy: () => true })),
   ).toMatch(/^degraded, checked: .*does not answer/)
-  expect(told(await look(sharedStoreProbe, { untrustedProxy: () => true }))).toMatch(
+  expect(await told(sharedStoreProbe, { untrustedProxy: () => true })).toMatch(
     /^degraded, checked: .*TRUST_PROXY/,
   )
 })
 
 const ANALYTICS = { settings: { groups: new Map([['analytics', 'configured']]) } }
 test('analytics is never failing: what cannot be read, and what is full, is degraded', async () => {
-  expect(told(await look(analyticsProbe, ANALYTICS))).toBe('ok, checked')
-  expect(told(await look(analyticsProbe, { ...ANALYTICS, pingAnalytics: fails }))).toBe(
+  expect(await told(analyticsProbe, ANALYTICS)).toBe('ok, checked')
+  expect(await told(analyticsProbe, { ...ANALYTICS, pingAnalytics: fails })).toBe(
     'degraded, checked: its store cannot be read',
   )
   const full = { ...ANALYTICS, analyticsFull: () => 'full' }
-  expect(told(await look(analyticsProbe, full))).toBe('degraded, checked: full')
-  expect(told(await look(analyticsProbe, { ...full, deep: false }))).toBe('degraded, not checked: full')
+  expect(await told(analyticsProbe, full)).toBe('degraded, checked: full')
+  expect(await told(analyticsProbe, { ...full, deep: false })).toBe('degraded, not checked: full')
   expect((await look(analyticsProbe, { ...full, pingAnalytics: fails })).reason).toBe(
     'its store cannot be read',
   )
@@ -218,14 +219,14 @@ test('asks a neighbor for a deep check only from web, and passes on its state an
       noteBuild: (...told) => void builds.push(told),
       deep,
     })
-  expect(told(await at('/healthz', undefined))).toBe('skipped, not checked: its address is not set')
-  expect(told(await at('/healthz', url, { deep: false }))).toBe('ok, not checked')
+  expect(said(await at('/healthz', undefined))).toBe('skipped, not checked: its address is not set')
+  expect(said(await at('/healthz', url, { deep: false }))).toBe('ok, not checked')
   expect(asked).toEqual([])
-  expect(told(await at('/healthz', url))).toBe('ok, checked')
-  expect(told(await at('/healthz', url, { service: 'agent', deep: false }))).toBe('ok, checked')
-  expect(told(await at('/degraded', url))).toBe('degraded, checked: is degraded')
-  expect(told(await at('/failing', url))).toBe('failing, checked: is failing')
-  expect(told(await at('/broken', url))).toMatch(/^failing, checked: .*no health to be had: /)
+  expect(said(await at('/healthz', url))).toBe('ok, checked')
+  expect(said(await at('/healthz', url, { service: 'agent', deep: false }))).toBe('ok, checked')
+  expect(said(await at('/degraded', url))).toBe('degraded, checked: is degraded')
+  expect(said(await at('/failing', url))).toBe('failing, checked: is failing')
+  expect(said(await at('/broken', url))).toMatch(/^failing, checked: .*no health to be had: /)
   expect(builds).toEqual([
     ['api', 'x'.repeat(100)],
     ['api', 'x'.repeat(100)],
@@ -248,9 +249,9 @@ test('another program has a state and no build of ours, and a server is reachabl
   expect([foreign.state, builds]).toEqual(['degraded', []])
   const at = (path: string, of = url) =>
     reachable({ ...options, url: `${of}${path}` }, { deep: true, signal })
-  expect(told(await at('/499'))).toBe('ok, checked')
-  expect(told(await at('/500'))).toBe('failing, checked: answers with an error of its own')
-  expect(told(await at('/', 'http://127.0.0.1:1'))).toMatch(/^failing, checked: .*cannot be reached: /)
+  expect(said(await at('/499'))).toBe('ok, checked')
+  expect(said(await at('/500'))).toBe('failing, checked: answers with an error of its own')
+  expect(said(await at('/', 'http://127.0.0.1:1'))).toMatch(/^failing, checked: .*cannot be reached: /)
 })
 
 test('each format of health is asked for in its own media types', async () => {
@@ -279,21 +280,21 @@ test('a heartbeat is late from the millisecond after its grace, and says since w
     const probe = heartbeatProbe({ name: 'backup', everyMs: 900, graceMs: 100 })
     return look(probe, { heartbeat: async () => record(parts), deep })
   }
-  expect(told(await beat({}))).toBe('ok, checked')
-  expect(told(await beat({ since: NOW - 1001 }))).toBe(
+  expect(said(await beat({}))).toBe('ok, checked')
+  expect(said(await beat({ since: NOW - 1001 }))).toBe(
     'failing, checked: it has never reported, and is expected since 2026-11-22 09:29 UTC',
   )
   expect((await beat({ since: NOW - 5000, beatAt: NOW - 1000 })).state).toBe('ok')
-  expect(told(await beat({ since: NOW - 9000, beatAt: NOW - 1001 }))).toBe(
+  expect(said(await beat({ since: NOW - 9000, beatAt: NOW - 1001 }))).toBe(
     'failing, checked: it last reported at 2026-11-22 09:29 UTC',
   )
   expect((await beat({ failedAt: NOW, exitCode: 0 })).reason).toBe(
     'it reported a failure (exit code 0) at 2026-11-22 09:30 UTC',
   )
   expect((await beat({ failedAt: NOW })).reason).toBe('it reported a failure at 2026-11-22 09:30 UTC')
-  expect(told(await beat({ failedAt: NOW }, false))).toBe('ok, not checked')
+  expect(said(await beat({ failedAt: NOW }, false))).toBe('ok, not checked')
   const probe = heartbeatProbe({ name: 'backup', everyMs: 1, graceMs: 1 })
-  expect(told(await look(probe, { heartbeat: fails }))).toBe('skipped, not checked: the store cannot be read')
+  expect(await told(probe, { heartbeat: fails })).toBe('skipped, not checked: the store cannot be read')
   expect((await look(probe, {})).checked).toBe(false)
   expect([probe.name, probe.label, probe.service]).toEqual(['heartbeat-backup', 'Heartbeat backup', 'web'])
   expect(heartbeatProbe({ name: 'backup', everyMs: 1, graceMs: 1, label: 'Backup' }).label).toBe('Backup')

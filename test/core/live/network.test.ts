@@ -1,11 +1,12 @@
 import { createSocket } from 'node:dgram'
 import { getEventListeners, once } from 'node:events'
-import { createServer, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { certificateStep, endpointSteps } from '../../../src/core/live/endpoint.ts'
 import { outcomeOfFault, type Step } from '../../../src/core/live/live.ts'
 import { openNetwork } from '../../../src/core/live/network.ts'
 import { answers, authority, loopbackLookup, serve } from '../../support/outside.ts'
+import { serveTcp } from '../../support/servers.ts'
 
 const signed = await authority('Trusted for tests')
 const strangers = await authority('Strangers for tests')
@@ -64,15 +65,6 @@ test('reachability needs no valid certificate, and a request with a key does', a
   expect(requests).toHaveLength(1)
 })
 
-test.each([
-  ['a name that does not exist', 'http://nowhere.invalid', /^failed: does not resolve/],
-  ['a port where nothing listens', 'http://127.0.0.1:1', /^failed: .*refused/],
-])('reports %s', async (_, url, sentence) => {
-  const steps = endpointSteps(looks, url, 'X_URL')
-  const results = await Promise.all(steps.map(told))
-  expect(results.find((result) => result.startsWith('failed'))).toMatch(sentence)
-})
-
 test('a redirect is not followed, so that a key never travels on', async () => {
   const other = await serve(answers({}))
   const { port } = await serve((_, response) =>
@@ -118,12 +110,9 @@ test('a service is asked for its shallow health, without a key', async () => {
 
 test('opens a connection, closes it again, and reports its fault', async () => {
   const accepted = Promise.withResolvers<Socket>()
-  const server = createServer((socket) => accepted.resolve(socket.on('error', () => {}).resume()))
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  const { port } = server.address() as { port: number }
+  const url = await serveTcp((socket) => accepted.resolve(socket.resume()))
   const { signal } = new AbortController()
-  await network.connect(new URL(`http://service.example:${port}`), signal)
+  await network.connect(new URL(url.replace('127.0.0.1', 'service.example')), signal)
   await once(await accepted.promise, 'close')
   await expect(network.connect(new URL('http://127.0.0.1:1'), signal)).rejects.toMatchObject({
     code: 'connect_refused',

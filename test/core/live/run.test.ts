@@ -141,25 +141,6 @@ test('progress counts every step, also those skipped, and names what is waited f
   ])
 })
 
-test('when the first step of a fan fails, the others are skipped: one cause, one message', async () => {
-  const results = await run([
-    target(
-      'sender',
-      [
-        step('domain', async () => ({ state: 'failed', id: 'live-name', detail: 'does not exist in DNS' })),
-        step('SPF', async () => PASSED),
-        step('DMARC', async () => PASSED),
-      ],
-      'fan',
-    ),
-  ])
-  expect(told(results)).toEqual([
-    'sender domain: failed, does not exist in DNS',
-    'sender SPF: skipped, not tried, as domain failed',
-    'sender DMARC: skipped, not tried, as domain failed',
-  ])
-})
-
 test('when all is done no timer runs on, and nothing listens to the signal', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())

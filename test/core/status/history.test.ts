@@ -183,16 +183,6 @@ test('a fault seen again after exactly ten minutes is the same incident, and a m
   }
 })
 
-test('an incident keeps its worst state when the fault eases, and takes a worse one', async () => {
-  const it = await recording()
-  const told = async () => (await it.summary()).incidents.map(({ state, reason }) => [state, reason])
-  await it.look({ web: { mail: ['degraded', 'slow'] } })
-  expect(await told()).toEqual([['degraded', 'slow']])
-  await it.look({ web: { mail: ['failing', 'cannot be reached'] } })
-  await it.look({ web: { mail: ['degraded', 'slow'] } })
-  expect(await told()).toEqual([['failing', 'cannot be reached']])
-})
-
 test('reports a fault once, at its cause, and names the affected services beside it', async () => {
   const it = await recording()
   const well = { web: { api: 'ok', agent: 'ok' }, api: { job_store: 'ok' }, agent: { api: 'ok' } } as const
@@ -361,21 +351,6 @@ test('90 days of 20 probes at their worst stay within 20 MB, and older days go',
   for (let ms = 0.01; ms < 4_000_000; ms *= 1.01) full = observe(full, ms)
   const row = encode(new Map([...full.keys()].map((one) => [one, 1440]))).length
   expect(20 * (DAYS_KEPT + HOURS_KEPT + 24) * (row + 100)).toBeLessThan(20 * 2 ** 20)
-})
-
-test.each(['agent', 'mail'])('one outage of %s that two services see is one incident', async (probe) => {
-  const it = await recording()
-  await it.look({ web: { [probe]: 'ok' }, api: { [probe]: 'ok' } })
-  await it.look({ web: { [probe]: 'failing' }, api: { [probe]: 'ok' } })
-  await it.look({ web: { [probe]: 'failing' }, api: { [probe]: 'degraded' } })
-  expect((await it.summary()).incidents).toMatchObject([
-    { service: 'web', probe, state: 'failing', endedAt: undefined, feltBy: ['api'], lengthMs: MINUTE_MS },
-  ])
-  await it.look({ web: { [probe]: 'ok' }, api: { [probe]: 'ok' } })
-  await it.look({ web: { [probe]: 'ok' }, api: { [probe]: 'ok' } })
-  const [incident, ...others] = (await it.summary()).incidents
-  expect(others).toEqual([])
-  expect(incident?.endedAt).toBeDefined()
 })
 
 test('a day with trouble says how long it was in which state, and an hour how fast it answered', async () => {
