@@ -1,10 +1,10 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { RequestListener } from 'node:http'
 import { CompactSign, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Identity, jwtIdentify, parseIdentity } from '../../../src/core/access/identity.ts'
 import { clock, JWT_SECRET, NOW, pairOf, token } from '../../support/accounts.ts'
+import { serve } from '../../support/servers.ts'
 
 const bySecret = jwtIdentify(clock, { kind: 'secret', secret: pairOf(JWT_SECRET) })
 const ask = (authorization: string | undefined) =>
@@ -112,12 +112,7 @@ test('a token with another key, another algorithm or none is rejected', async ()
     expect(await bySecret(ask(header))).toBeUndefined()
 })
 
-async function keyServer(answer: RequestListener) {
-  const server = createServer(answer)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/keys`
-}
+const keyServer = async (answer: RequestListener) => `${await serve(answer)}/keys`
 
 async function keySet() {
   const pair = await generateKeyPair('ES256', { extractable: true })

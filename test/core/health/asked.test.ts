@@ -1,6 +1,4 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import type { Settings } from '../../../src/core/env/settings.ts'
 import {
   datastoreProbe,
@@ -13,25 +11,17 @@ import { probeRemote, type RemoteProbeInput } from '../../../src/core/health/pro
 import { readHealth, readReport } from '../../../src/core/health/remote-report.ts'
 import { verdictOf } from '../../../src/core/health/verdict.ts'
 import { systemClock } from '../../../src/core/host.ts'
-import { healthBody as body } from '../../support/servers.ts'
+import { healthBody as body, serve } from '../../support/servers.ts'
 
 let asked: string[] = []
 let answer = { status: 200, body: '' }
-const server = createServer((request, response) => {
-  asked.push(`${request.url} ${request.headers.authorization}`)
-  response.writeHead(answer.status).end(answer.body)
-})
 let url = ''
-beforeAll(async () => {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-})
-afterAll(() => {
-  server.closeAllConnections()
-  server.close()
-})
-beforeEach(() => {
+beforeEach(async () => {
   asked = []
+  url = await serve((request, response) => {
+    asked.push(`${request.url} ${request.headers.authorization}`)
+    response.writeHead(answer.status).end(answer.body)
+  })
   answer = { status: 200, body: body() }
 })
 const probe = (input: Partial<RemoteProbeInput>) =>

@@ -1,8 +1,6 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { healthDocumentSchema } from '../../../scripts/reference/health-schema.ts'
 import type { Settings } from '../../../src/core/env/settings.ts'
 import {
@@ -29,6 +27,7 @@ import { readReport } from '../../../src/core/health/remote-report.ts'
 import type { HeartbeatRecord } from '../../../src/core/heartbeats.ts'
 import { systemClock, systemRandom } from '../../../src/core/host.ts'
 import { MailFault } from '../../../src/core/mail/outcome.ts'
+import { serve } from '../../support/servers.ts'
 
 const NOW = Date.UTC(2026, 10, 22, 9, 30)
 const signal = new AbortController().signal
@@ -180,18 +179,13 @@ test('analytics is never failing: what cannot be read, and what is full, is degr
 async function server(answers: Record<string, [number, unknown]>) {
   const asked: string[] = []
   const accepted: unknown[] = []
-  const it = createServer((request, response) => {
+  const url = await serve((request, response) => {
     asked.push(request.url ?? '')
     accepted.push(request.headers.accept)
     const [status, body] = answers[request.url ?? ''] ?? [404, '']
     response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body))
   })
-  await new Promise<void>((resolve) => it.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    it.closeAllConnections()
-    it.close()
-  })
-  return { asked, accepted, url: `http://127.0.0.1:${(it.address() as AddressInfo).port}` }
+  return { asked, accepted, url }
 }
 const report = (parts: Partial<HealthReport> = {}): HealthReport => ({
   service: 'api',

@@ -32,18 +32,6 @@ const run = (
     ...more,
   })
 
-test('targets run side by side: each waits here for the other to have begun', async () => {
-  const begun = { api: Promise.withResolvers<void>(), agent: Promise.withResolvers<void>() }
-  const meet = (mine: keyof typeof begun, other: keyof typeof begun) =>
-    step('health', async () => {
-      begun[mine].resolve()
-      await begun[other].promise
-      return PASSED
-    })
-  const results = await run([target('api', [meet('api', 'agent')]), target('agent', [meet('agent', 'api')])])
-  expect(told(results)).toEqual(['api health: passed, is well', 'agent health: passed, is well'])
-})
-
 test('a step that never ends takes no more than its own time limit, even if it ignores its signal', async () => {
   let aborted = false
   const results = await run(

@@ -1,11 +1,12 @@
 import { getEventListeners, once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer, type Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { connectFirst } from '../../../src/core/network/connect.ts'
 import { type GetInput, get } from '../../../src/core/network/get.ts'
 import { blackhole } from '../../support/blackhole.ts'
-import { serveTcp } from '../../support/servers.ts'
+import { serveTcp, serveTls } from '../../support/servers.ts'
 
 /** A server that says the same to everybody, and keeps what it is asked and by which connections. */
 async function saying(answer: string | ((socket: Socket) => void)) {
@@ -74,6 +75,25 @@ test.each([
   const { url } = await saying(answer)
   const got = await of(url)
   expect(got.answered ? got.body : got.cause).toBe(result)
+})
+
+test('sends the server the requested name (SNI), never an address, and HTTP/1.1 as protocol', async () => {
+  const fixture = (name: string) => readFile(new URL(`../../fixtures/tls/${name}`, import.meta.url), 'utf8')
+  const [key, cert] = [await fixture('loopback.key'), await fixture('loopback.crt')]
+  const told: unknown[] = []
+  const url = await serveTls({ key, cert, ALPNProtocols: ['h2', 'http/1.1'] }, ({ socket }, response) => {
+    const { servername, alpnProtocol } = socket as TLSSocket & { servername?: string | false }
+    told.push([servername, alpnProtocol])
+    response.end('x')
+  })
+  const network = { lookup: async () => [{ address: '127.0.0.1', family: 4 }] }
+  for (const name of ['kiln.example', '1.kiln.example', '127.0.0.1'])
+    await of(url.replace('127.0.0.1', name), { network, anyCertificate: true })
+  expect(told).toEqual([
+    ['kiln.example', 'http/1.1'],
+    ['1.kiln.example', 'http/1.1'],
+    [false, 'http/1.1'],
+  ])
 })
 
 test('closes the connection without waiting for an unwanted body', async () => {
