@@ -28,6 +28,24 @@ function isWhole(finding: Finding): void {
 }
 
 test('explains each finding in sentences', () => {
+  // Ids are stable: people filter by them.
+  expect(Object.keys(LIVE_FINDINGS)).toEqual([
+    'live-name',
+    'live-name-server',
+    'live-certificate',
+    'live-certificate-expiring',
+    'live-plain-text',
+    'live-unreachable',
+    'live-unauthorised',
+    'live-unhealthy',
+    'live-store',
+    'store-of-another',
+    'store-migration-pending',
+    'store-schema-newer',
+    'sender-spf',
+    'sender-dkim',
+    'sender-dmarc',
+  ])
   for (const meaning of Object.values(WARNINGS)) expect(meaning).toMatch(/^[A-Z].{30,}\.$/)
   for (const { meaning, fix } of Object.values(LIVE_FINDINGS)) {
     expect(meaning).toMatch(/^[A-Z].{30,}\.$/)
