@@ -56,6 +56,10 @@ test.each(sources.cases)('$dialect reads $input as its source says', ({ dialect,
   expect(rejected ? null : Object.fromEntries(values)).toEqual(value)
 })
 
+test.each(DIALECTS)('%s reads two quotes as nothing, unless it keeps quotes', (dialect) => {
+  expect(readAs(dialect, 'A=""\n').values.get('A')).toBe(dialect === 'docker' ? '""' : '')
+})
+
 test('never runs a command in a value, and keeps it as written', () => {
   expect(readAs('dotenv-expand', 'A=$(echo hi)\n').values.get('A')).toBe('$(echo hi)')
 })
