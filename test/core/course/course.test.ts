@@ -442,7 +442,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     const it = await course(kind)
     for (const n of [1, 2, 3]) await it.join(`p${n}@example.com`)
     it.answer(() => outcome)
-    for (let tried = 0; tried < 10; tried += 1) {
+    for (let tried = 0; tried < 6; tried += 1) {
       expect((await it.course.backlog()).oldestDueAt).toBe(START)
       await it.course.dispatch({ limit: 2 })
       it.pass(HOUR_MS)
@@ -540,22 +540,22 @@ test('on the in-memory fallback dispatch is refused, and without mail nothing is
   expect(await unconfigured.dispatch({})).toMatchObject({ processed: 0, reason })
 })
 
-test('1,000 rows that keep failing do not hold up 100 good ones: all are sent within 11 calls of 10', async () => {
+test('300 rows that keep failing do not hold up 100 good ones: all are sent within 11 calls of 10', async () => {
   // Half the calls of ten take a failed row before the good ones: one run in 2,048 of real chance takes eleven.
   const it = await course('memory')
   const { dispatch } = it.open(it.store.course, { more: { random: seeded(1) } })
-  for (let n = 0; n < 1000; n += 1) await it.join(`poisoned-${n}@example.com`)
+  for (let n = 0; n < 300; n += 1) await it.join(`poisoned-${n}@example.com`)
   it.answer((message) =>
     message.to.address.startsWith('poisoned')
       ? { kind: 'transient', scope: 'message', reason: 'try again' }
       : { kind: 'sent', id: message.key },
   )
-  await dispatch({ limit: 1000 })
+  await dispatch({ limit: 300 })
   // A day later every one of them is due again, and so stands before the new ones.
   it.pass(DAY_MS)
   for (let n = 0; n < 100; n += 1) await it.join(`good-${n}@example.com`, { at: START })
   for (let call = 0; call < 11; call += 1) await dispatch({ limit: 10 })
   const reached = it.messages.flatMap(({ to }) => (to.address.startsWith('good') ? to.address : []))
   expect(new Set(reached).size).toBe(100)
-  expect(it.messages.filter(({ to }) => to.address.startsWith('poisoned')).length).toBeGreaterThan(1000)
+  expect(it.messages.filter(({ to }) => to.address.startsWith('poisoned')).length).toBeGreaterThan(300)
 })
