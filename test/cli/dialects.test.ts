@@ -106,4 +106,4 @@ test('more differences than a call has arguments are listed all the same', async
   const { code, stdout } = await run(text, 'env', 'dialects', 'a.env')
   expect(code).toBe(1)
   expect(stdout).toContain('A129999')
-})
+}, 60_000)
