@@ -1,35 +1,27 @@
 import { expect, test } from 'vitest'
 import type { FeedbackProviderName } from '../../src/core/env/settings.ts'
-import type { Log } from '../../src/core/host.ts'
 import { KEYS, NOW, type Signed, signAs, snsMessage } from '../core/mail/feedback/signing.ts'
 import { accountPlatform } from '../support/accounts.ts'
+import { asking, keptLog } from '../support/opened.ts'
 
 const NAMES = Object.keys(KEYS) as FeedbackProviderName[]
 /** Postmark signs nothing: wrong passwords are limited with all other wrong secrets. */
 const SIGNING = NAMES.filter((name) => name !== 'postmark')
 const HOUR = 3600_000
-const LOCAL = { incoming: { socket: { remoteAddress: '127.0.0.1' } } }
 
 /** A platform that takes webhooks of a provider, under the provider's own secret or another one. */
 async function receiver(provider: FeedbackProviderName, secret: 'ours' | 'other' = 'ours') {
   let elapsed = 0
-  const warned: string[] = []
-  const log: Log = { debug() {}, info() {}, warn: (event) => void warned.push(event), error() {} }
+  const { log, told } = keptLog()
   const now = () => NOW + elapsed
   const { platform } = await accountPlatform({
     env: { MAILER_FEEDBACK_PROVIDER: provider, MAILER_FEEDBACK_SECRET: KEYS[provider][secret] },
     clock: { now, monotonic: () => elapsed, sleep: () => Promise.reject(new Error('nothing waits')) },
     log,
   })
+  const { ask, post } = asking(platform)
   const send = ({ headers, body }: Signed, from = '198.51.100.1') =>
-    platform.web.fetch(
-      new Request(`http://web.example/api/email/feedback/${provider}`, {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json', ...headers },
-        body,
-      }),
-      { incoming: { socket: { remoteAddress: from } } },
-    )
+    post(`/api/email/feedback/${provider}`, body, { ...headers }, from)
   return {
     now,
     pass(ms: number) {
@@ -42,9 +34,9 @@ async function receiver(provider: FeedbackProviderName, secret: 'ours' | 'other'
       for (let n = 0; n < count; n += 1) all.push((await send(signed())).status)
       return all.filter((status, index) => status !== all[index - 1])
     },
-    refusals: () => warned.filter((event) => event === 'feedback_refused').length,
+    refusals: () => told('feedback_refused').filter(({ level }) => level === 'warn').length,
     async counted(result: string) {
-      const text = await (await platform.web.fetch(new Request('http://web.example/metrics'), LOCAL)).text()
+      const text = await (await ask('/metrics', { from: '127.0.0.1' })).text()
       return Number(text.match(`platformctl_feedback_webhooks_total{result="${result}"} (\\d+)`)?.[1])
     },
   }

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { openStore } from '../../src/core/store/open.ts'
 import { KEYS, NOW, signAs } from '../core/mail/feedback/signing.ts'
 import { accountPlatform, bodyOf, token } from '../support/accounts.ts'
+import { asking } from '../support/opened.ts'
 import { testTransport } from '../support/test-transport.ts'
 
 const EXP = { exp: NOW / 1000 + 600 }
@@ -42,13 +43,7 @@ async function deliver(
   change: (body: string) => string = (body) => body,
   { headers, body } = signAs(provider, value),
 ) {
-  return platform.web.fetch(
-    new Request(`http://web.example/api/email/feedback/${provider}`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json', ...headers },
-      body: change(body),
-    }),
-  )
+  return asking(platform).post(`/api/email/feedback/${provider}`, change(body), { ...headers })
 }
 
 test('a signed hard bounce stops every mail to its address, sign-in mail too', async () => {
@@ -164,10 +159,8 @@ test('courses are paused by the share of all that was sent, also of what the sam
 
 test('metrics count feedback by provider and kind, each event once, and say what was sent and whether courses are paused', async () => {
   const it = await platformWith('standard')
-  const here = { incoming: { socket: { remoteAddress: '127.0.0.1' } } }
   const read = async () => {
-    const answer = await it.platform.web.fetch(new Request('http://web.example/metrics'), here)
-    const text = await answer.text()
+    const text = await (await asking(it.platform).ask('/metrics', { from: '127.0.0.1' })).text()
     return (series: string) => text.split('\n').find((line) => line.startsWith(`${series} `))
   }
   const of = (kind: string) => `platformctl_feedback_total{provider="standard",kind="${kind}"}`

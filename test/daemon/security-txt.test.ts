@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/core/host.ts'
 import { openPlatform, type PlatformOptions } from '../../src/daemon/index.ts'
+import { asking } from '../support/opened.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 7, 30)
 
@@ -14,7 +15,7 @@ async function ask({
     clock: { ...systemClock, now: () => NOW },
   })
   onTestFinished(() => opened.close())
-  return opened.web.fetch(new Request('http://web.example/.well-known/security.txt'))
+  return asking(opened).ask('/.well-known/security.txt')
 }
 
 test('security.txt gives the contacts of the definition in their order, as plain text that is not kept', async () => {

@@ -1,9 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/core/host.ts'
 import { openHistory } from '../../src/core/store/open.ts'
-import { openPlatform } from '../../src/daemon/platform.ts'
-import { learning } from '../../src/presets/learning/platform.ts'
 import { openIncident } from '../support/incidents.ts'
+import { opened } from '../support/opened.ts'
 import { addressOf, openTestStore, type StoreKind } from '../support/stores.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 9)
@@ -14,16 +13,9 @@ async function pagesOn(kind: StoreKind) {
   const clock = { ...systemClock, now: () => NOW }
   const machine = async () => {
     const [store, history] = [await openTestStore(address), await openHistory(undefined)]
-    const opened = openPlatform({ env: {}, platform: learning, store, history, clock })
-    onTestFinished(async () => {
-      await opened.close()
-      await history.close()
-    })
-    const read = async (path: string) => {
-      const answer = await opened.services.get('web')?.handler.fetch(new Request(`http://any.example${path}`))
-      return (await answer?.text()) ?? ''
-    }
-    return { store, read }
+    onTestFinished(() => history.close())
+    const { ask } = opened({ store, history, clock })
+    return { store, read: async (path: string) => (await ask(path)).text() }
   }
   const [first, second] = [await machine(), await machine()]
   const base = { service: 'web', reason: 'no answer in time', affected: ['agent'], seenAt: NOW - 60_000 }
