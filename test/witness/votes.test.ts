@@ -188,7 +188,7 @@ function faultsIn(it: Story): string[] {
 const HISTORIES = Number(process.env.HISTORIES ?? 150)
 
 test('no history invents an outage, and each outage that lasts is announced once and closed once', {
-  timeout: HISTORIES * 60,
+  timeout: 20_000 + HISTORIES * 60,
 }, () => {
   const lasting = { quiet: 0, disturbed: 0 }
   for (let seed = 1; seed <= HISTORIES; seed += 1) {
