@@ -81,7 +81,7 @@ test('backups made while another process writes all hold every acknowledged row'
 }, 60_000)
 
 test('a backup refuses a name that is taken, and a folder that is missing', async () => {
-  const { maintenance, at, folder } = await stored()
+  const { maintenance, at } = await stored()
   await writeFile(at('taken.sqlite.zst'), 'precious')
   await expect(maintenance.backup(at('taken.sqlite.zst'), Date.now())).rejects.toThrow(
     /exists and was left as it is/,
