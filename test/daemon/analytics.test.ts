@@ -234,11 +234,11 @@ const SHAPES: readonly ((canary: string) => unknown)[] = [
   (canary) => JSON.parse(`{"kind":"lesson.viewed","at":${NOW},"properties":{"__proto__":{"x":"${canary}"}}}`),
 ]
 
-test('none of 10,000 canaries in 30 shapes reaches the database, its WAL, the log or the response', async () => {
+test('none of 100,000 canaries in 30 shapes reaches the database, its WAL, the log or the response', async () => {
   expect(SHAPES).toHaveLength(30)
   const { platform: it, post, file, lines } = await platform()
   const answers: string[] = []
-  for (let batch = 0; batch < 20; batch += 1) {
+  for (let batch = 0; batch < 200; batch += 1) {
     const events = Array.from({ length: 500 }, (_, index) => SHAPES[index % 30]?.(`canary${batch}x${index}`))
     const answer = await post({ batch: `batch-${batch}`, events })
     expect(answer.status).toBe(202)
