@@ -44,7 +44,7 @@ const project = (
 /** Tests that look at their whole process get one of their own: what it holds open, or when nothing in it is left to do. */
 const ALONE = [
   'test/core/reporting/sdk.test.ts',
-  'test/core/course/{feed,lease,leases,limits,marker,slow-provider}.test.ts',
+  'test/core/course/leases.test.ts',
   'test/daemon/leaves-nothing.test.ts',
   // They load modules anew.
   'test/{core/analytics/device,daemon/pages/status-script}.test.ts',
@@ -53,7 +53,6 @@ const ALONE = [
 /** Tests that take ten seconds or more each, or are of our tools: `npm run test:load` runs them, so that `npm test` stays short. */
 const LONG = [
   'test/simulation/**/*.test.ts',
-  'test/e2e/status-record.test.ts',
   'test/{daemon/postgres-outage,daemon/job-store-postgres,e2e/moving-day}.test.ts',
   'test/scripts/{mutants,options,proof}.test.ts',
   'test/security/growth.test.ts',
