@@ -248,6 +248,20 @@ describe.each(KEPT)('confirmations on %s', (kind) => {
     }
   })
 
+  test('a link that may have been mailed goes on working when its repeat leaves after a rotation', async () => {
+    const it = await world(kind)
+    it.answer(() => ({ kind: 'unknown', reason: 'the connection broke' }))
+    await it.ask()
+    const mailed = it.token()
+    it.pass(10 * MINUTE_MS)
+    it.answer(({ key }) => ({ kind: 'sent', id: key }))
+    const oldLinkKeys = [secret('a key for links in tests only')]
+    const rotated = it.process({}, { linkKey: secret('another key'), oldLinkKeys })
+    expect(await rotated.deliverMessages()).toBe(1)
+    expect(it.token()).toBe(mailed)
+    expect(await rotated.confirm(mailed)).toBe('confirmed')
+  })
+
   test('without mail the subscription is kept and no mail is counted, so that asking again once it is configured mails at once', async () => {
     const it = await world(kind)
     const mailer = openMailer({ mail: undefined, compiled: compiledMails })

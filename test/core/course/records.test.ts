@@ -134,6 +134,13 @@ test('somebody whose address an earlier build kept in quotes is erased by the ad
   expect(await it.course.findById('ada')).toBeUndefined()
 })
 
+test('an erasure finds the address in records that write its domain in letters beyond ASCII', async () => {
+  const it = await courseWith(0, { kind: 'sqlite' })
+  await byHand(it.address, `INSERT INTO login_request VALUES ('l1', 'Ada@Bücher.example', '/l', 1)`)
+  expect(await it.course.erase('ada@xn--bcher-kva.example')).toMatchObject({ related: 1 })
+  expect(await byHand(it.address, 'SELECT * FROM login_request')).toEqual([])
+})
+
 test('somebody whose address an earlier build kept in decomposed letters is one person, found and erased by either form', async () => {
   const it = await courseWith(0)
   const composed = 'j\u00f6rg@example.com'
