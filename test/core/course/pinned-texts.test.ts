@@ -106,6 +106,14 @@ async function school(kind: 'sqlite' | 'postgres', course: Partial<PlatformDefin
 }
 
 describe.each(KEPT)('on %s', (kind) => {
+  test('a translation that is added later reaches only those who enrol after it', async () => {
+    const it = await school(kind)
+    await it.enrol({ name: 'bert', language: 'de' })
+    await it.write('de/1-clay.md', 'Ton')
+    await it.enrol({ name: 'cleo', language: 'de' })
+    expect((await it.dispatchOnce()).subjects).toEqual({ bert: 'Clay', cleo: 'Ton' })
+  })
+
   test('lessons that are edited, renamed, deleted or translated later still reach those enrolled before as they were', async () => {
     const it = await school(kind)
     await it.enrol({ name: 'ada' }, { name: 'bert', language: 'de' })
