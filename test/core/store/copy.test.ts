@@ -2,7 +2,7 @@ import { readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
-import { SQLITE_STEPS, TABLES } from '../../../src/core/store/migrations.ts'
+import { POSTGRES_STEPS, SQLITE_STEPS, TABLES } from '../../../src/core/store/migrations.ts'
 import { openAnalyticsStore, openStore } from '../../../src/core/store/open.ts'
 import { command } from '../../support/in-process.ts'
 import { begin } from '../../support/learning.ts'
@@ -90,6 +90,15 @@ test('a store is copied into PostgreSQL with every row of every table, and works
   })
   expect(await store.course.confirm({ begin, tokenHash: `grace.${NOW}`, now: NOW })).toBe('confirmed')
   await store.close()
+})
+
+test('a copy is closed to the builds that do not understand its rows, as the store was', async () => {
+  const { copy, url, change, query } = await stores()
+  change(`UPDATE subscription SET needs = 99 WHERE id = 'ada'`)
+  expect(await copy('--to', url)).toMatchObject({ exitCode: 0 })
+  const [row] = await query(`SELECT value FROM platformctl.meta WHERE name = 'readable_from'`)
+  // The schema that knows lessons by name.
+  expect(row).toEqual({ value: `${POSTGRES_STEPS.length}:21` })
 })
 
 test('rows that a hand has damaged, or an earlier build has left odd, are copied as they are, there and back', async () => {
