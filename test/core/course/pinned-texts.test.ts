@@ -212,6 +212,20 @@ describe.each(KEPT)('on %s', (kind) => {
     expect((await it.verify()).code).toBe(0)
   })
 
+  test('whoever left in the middle goes on with the lessons of then, when that is undone days later', async () => {
+    const it = await school(kind)
+    await it.enrol({ name: 'ada' })
+    await it.dispatchOnce()
+    await it.write('2-fire.md', 'Fire, revised')
+    await it.change(`UPDATE subscription SET state = 'unsubscribed'`)
+    for (let day = 0; day < 3; day += 1) {
+      it.pass(DAY_MS)
+      await it.prune()
+    }
+    await it.change(`UPDATE subscription SET state = 'confirmed'`)
+    expect((await it.dispatchOnce()).subjects).toEqual({ ada: 'Fire' })
+  })
+
   test('the preset’s lessons are kept like any others; while nothing is edited no dispatch asks the store for one', async () => {
     const courses = learning.courses.map((course) => ({ ...course, follow: 'start' as const }))
     const texts = await readLessonTexts(learning.mails)

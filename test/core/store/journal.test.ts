@@ -214,7 +214,7 @@ test('a line of which the disk takes only the beginning is written again when th
   expect(lines.flatMap((line) => entryOf(line) ?? [])).toMatchObject([{ what: 'unsubscribed', id: 'ada' }])
 })
 
-test('an erasure takes out every line that names the address, whatever it tells of', async () => {
+test('an erasure takes out every line that names the address, whatever it tells of, and leaves the rest to its owner alone', async () => {
   const it = await three()
   const lines = async () => (await it.journalText()).split('\n').flatMap((line) => entryOf(line)?.what ?? [])
   for (const name of ['ada', 'grace']) {
@@ -224,6 +224,7 @@ test('an erasure takes out every line that names the address, whatever it tells 
   expect(await lines()).toEqual(expect.arrayContaining(['suppressed', 'released']))
   expect(await it.erase('ada')).toMatchObject({ bytesGone: true })
   expect(await it.journalText()).not.toContain('ada@')
+  if (process.platform !== 'win32') expect(statSync(it.journal).mode & 0o777).toBe(0o600)
   expect((await lines()).filter((what) => /suppressed|released/.test(what))).toEqual([
     'suppressed',
     'released',

@@ -49,6 +49,7 @@ describe.each(STORES)('on the store %s', (kind) => {
       [[counts('sent', 49), counts('hard-bounce', 49)], false],
       [[counts('sent', 100), counts('hard-bounce', 4)], false],
       [[counts('sent', 100), counts('hard-bounce', 5)], `5 of 100 ${bounced}`],
+      [[counts('sent', 20), counts('complaint', 5)], `5 of 20 ${reported}`],
       [[counts('sent', 60), counts('complaint', 4)], false],
       [[counts('sent', 60), counts('complaint', 5)], `5 of 60 ${reported}`],
       [[counts('sent', 2001), counts('complaint', 6)], false],
