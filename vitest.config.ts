@@ -63,7 +63,7 @@ const LONG = [
  * late, and the last of them would run alone.
  */
 const FIRST =
-  /(?:hostile-report|portability|interleaving|emergency-stop|env-verify|lifecycle|pace|daemon\/notices|alarms|mail\/hostile|leaves-nothing|oracle)\.test\.ts$/
+  /(?:emergency-stop|postgres-faults|env-files|alarms|interleaving|leaks|cli\/definition|hostile-report|env-verify|lifecycle|pace|daemon\/notices|leaves-nothing|oracle)\.test\.ts$/
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
