@@ -259,7 +259,7 @@ test('once() shares what it opened, tries again after a failure, and opens nothi
   expect(await Promise.all([open(), open(), open.opened()])).toEqual([2, 2, 2])
 })
 
-/** A `systemd-notify` on the PATH that writes down what it is told, and the warnings of who calls it. */
+/** A `systemd-notify` on the PATH that writes its arguments to a file, and the warnings of the notifier that calls it. */
 async function withSystemd() {
   const folder = await emptyFolder()
   const [said, command] = [path.join(folder, 'said'), path.join(folder, 'systemd-notify')]

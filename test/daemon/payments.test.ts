@@ -39,7 +39,7 @@ const session = (response: ServerResponse, url = 'https://pay.example.com/c/cs_1
     .setHeader('Content-Type', 'application/json')
     .end(JSON.stringify({ id: 'cs_1', url, object: 'checkout.session' }))
 
-/** A platform whose payments API answers so, and who asks for a checkout there. */
+/** A platform whose payments API gives this answer, and a function that asks it for a checkout. */
 async function shop(answer?: (response: ServerResponse) => void, path = '') {
   const api = await paymentsApi(answer)
   const { log, lines } = keptLog()

@@ -370,7 +370,7 @@ async function refused(
   return told.map((one) => one.replace(/^incident\.opened \w+: (.*); the daemon refused to start$/, '$1'))
 }
 
-test('a start that is refused is told at once, also when its store cannot be opened', async () => {
+test('a refused start raises its alert at once, also when the store cannot be opened', async () => {
   const [sound, broken] = [await emptyFolder(), await emptyFolder()]
   await mkdir(path.join(broken, 'platform.sqlite'))
   const env = { PAYMENTS_SECRET_KEY: 'sk_test_0123456789abcdef' }

@@ -73,7 +73,7 @@ describe.each(KEPT)('on %s', (kind) => {
   // Each step: the hours that pass, the lessons that are deployed then, and the one that is sent.
   test.each([
     [
-      'whoever had a lesson that is deleted goes on with the one after it',
+      'after the lesson that a reader had last is deleted, the next one follows',
       ['0 ABC A', '0 BC -', '24 BC B', '24 BC C', '24 BC -'],
     ],
     [

@@ -212,7 +212,7 @@ describe.each(KEPT)('on %s', (kind) => {
     expect((await it.verify()).code).toBe(0)
   })
 
-  test('whoever left in the middle goes on with the lessons of then, when that is undone days later', async () => {
+  test('a reader who unsubscribed and undoes it days later goes on with the lessons as they were', async () => {
     const it = await school(kind)
     await it.enrol({ name: 'ada' })
     await it.dispatchOnce()

@@ -3,7 +3,7 @@ import { parseEnvFile } from '../../../src/core/env/reader.ts'
 import { contract } from '../../support/learning.ts'
 
 test.each(['NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS', 'NODE_TLS_REJECT_UNAUTHORIZED', 'NODE_ANYTHING'])(
-  'a finding about %s is given, however long the file is that it stands in',
+  'a long file hides no finding about %s',
   (name) => {
     const lines = Array.from({ length: 500 }, (_, index) => `OTHER_${index}=${index}`)
     const text = lines.toSpliced(250, 0, `export ${name}=canary`).join('\n')

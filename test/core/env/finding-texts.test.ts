@@ -115,22 +115,25 @@ const OF_ENVIRONMENTS: readonly [id: string, env: Record<string, string>, fix: R
   ],
   ['group-absent', {}, /^Nothing to do, unless you want /],
 ]
-test.each(OF_ENVIRONMENTS)('%s is told whole, at the place where its variable stands: %j', (id, env, fix) => {
-  const origin = (name: string) => ({
-    location: { file: '.env', line: name.length, column: 1 },
-    excerpt: `${name}=`,
-  })
-  const { findings } = validate(contract, env, SERVICES, origin)
-  findings.forEach(isWhole)
-  const found = findings.filter((one) => one.id === id)
-  expect(found.length).toBeGreaterThan(0)
-  for (const one of found) {
-    expect(one.fix).toMatch(fix)
-    const [first] = one.present
-    expect(one.location?.line).toBe(first?.length)
-    expect(one.excerpt).toBe(first && `${first}=`)
-  }
-})
+test.each(OF_ENVIRONMENTS)(
+  '%s has its whole text and fix, at the line of its variable: %j',
+  (id, env, fix) => {
+    const origin = (name: string) => ({
+      location: { file: '.env', line: name.length, column: 1 },
+      excerpt: `${name}=`,
+    })
+    const { findings } = validate(contract, env, SERVICES, origin)
+    findings.forEach(isWhole)
+    const found = findings.filter((one) => one.id === id)
+    expect(found.length).toBeGreaterThan(0)
+    for (const one of found) {
+      expect(one.fix).toMatch(fix)
+      const [first] = one.present
+      expect(one.location?.line).toBe(first?.length)
+      expect(one.excerpt).toBe(first && `${first}=`)
+    }
+  },
+)
 
 test('errors stand before warnings, and warnings before notices', () => {
   const { findings, ok } = validate(contract, { ...PAYMENTS, RATE_LIMIT_PER_MINUTE: 'x', MODEL_A_MODEL: 'x' })
@@ -204,7 +207,7 @@ const OF_FILES: readonly [text: string, id: string, line: number, rest: Partial<
     { severity: 'notice', excerpt: 'export NODE_ENV=••••' },
   ],
 ]
-test.each(OF_FILES)('in a file, %j is told as %s with its line', (text, id, line, rest) => {
+test.each(OF_FILES)('in a file, %j is the finding %s, with its line', (text, id, line, rest) => {
   const { findings } = parseEnvFile(contract, text, '.env')
   findings.forEach(isWhole)
   expect(findings).toMatchObject([

@@ -15,7 +15,7 @@ async function rudeMailer(answer?: Rude, user = '') {
   return { ...server, one: mailerTo(`smtp://${user}127.0.0.1:${server.port}`) }
 }
 
-/** Sends so many different messages at once, and gives the kinds of their outcomes. */
+/** Sends `count` different messages at once; gives the kinds of their outcomes. */
 async function sendMany(one: Mailer, count: number, recorded?: () => Promise<void>) {
   const mails = Array.from({ length: count }, (_, n) => ({ ...WELCOME, about: `user.${n}` }))
   const outcomes = await Promise.all(mails.map((mail) => one.send(mail, undefined, recorded)))
