@@ -90,6 +90,11 @@ describe.each(KEPT)('on %s', (kind) => {
     expect((await it.course.counts()).byCourse).toMatchObject({ drawing: { confirmed: 1 } })
     // Finished: it may begin again, in the same course alone.
     expect(await it.course.enrol({ ...ADA, course: 'pottery' })).toMatchObject({ enrolment: 2 })
+    // An order that is repeated late is still the enrolment that it was.
+    expect(await it.course.enrol({ ...ADA, course: 'pottery', key: 'order-pottery' })).toMatchObject({
+      enrolled: true,
+      enrolment: 1,
+    })
     expect(await it.course.cancel({ ...ADA, course: 'pottery' })).toBe(true)
     expect(await it.course.cancel({ ...ADA, course: 'pottery' })).toBe(false)
     expect(await it.course.enrol({ ...ADA, course: 'pottery' })).toEqual({

@@ -136,6 +136,14 @@ describe.each(KEPT)('the schedule on %s', (kind) => {
     expect(await it.course.dispatch({ limit: 1 })).toMatchObject({ sent: 1 })
   })
 
+  test('who becomes due within the pause of others is sent to alone', async () => {
+    const it = await schedule()
+    expect(await it.minute(4 * DAY_MS)).toBe(2)
+    await it.join('late@example.com', { id: 'late' })
+    expect(await it.minute()).toBe(1)
+    expect(it.messages.at(-1)?.to.address).toBe('late@example.com')
+  })
+
   test('leaves a provider that refuses us alone for five minutes, and then goes on', async () => {
     const it = await schedule()
     it.answer(() => ({ kind: 'transient', scope: 'connection', reason: 'no answer' }))
