@@ -35,12 +35,15 @@ async function world(kind: StoreKind) {
   }
 }
 
-test.each(['memory', 'sqlite'] as const)('a subscription on the store %s is answered while the provider is silent', async (kind) => {
-  const it = await courseWith(0, { kind })
-  it.answer(() => NEVER)
-  const course = it.open(it.store.course, { more: { persistent: kind !== 'memory' } })
-  expect(await course.subscribe(ADA)).toEqual({ status: 'pending', sent: true })
-})
+test.each(['memory', 'sqlite'] as const)(
+  'a subscription on the store %s is answered while the provider is silent',
+  async (kind) => {
+    const it = await courseWith(0, { kind })
+    it.answer(() => NEVER)
+    const course = it.open(it.store.course, { more: { persistent: kind !== 'memory' } })
+    expect(await course.subscribe(ADA)).toEqual({ status: 'pending', sent: true })
+  },
+)
 
 describe.each(KEPT)('confirmations on %s', (kind) => {
   test('a confirmation whose process is killed before the handover is mailed by another, and asking again mails no second', async () => {

@@ -339,6 +339,17 @@ test('closed, nothing is sent any more and nothing is thrown', async () => {
   expect(connections()).toBe(1)
 })
 
+test.each([
+  ['user:its%20own@', 'its own'],
+  ['user@', MAILER_KEY],
+])('a server that is named as %s is given the password %j', async (user, password) => {
+  const answers: Record<string, string> = { EHLO: '250-rude\r\n250 AUTH PLAIN', AUTH: '235 ok' }
+  const { one, lines } = await rudeMailer((word) => answers[word], user)
+  await one.verify()
+  const given = lines.find((line) => line.startsWith('AUTH PLAIN '))?.split(' ')[2] ?? ''
+  expect(Buffer.from(given, 'base64').toString().split('\0')).toEqual(['', 'user', password])
+})
+
 test('verifying connects and authenticates', async () => {
   const answers: Record<string, string> = { EHLO: '250-rude\r\n250 AUTH PLAIN', AUTH: '235 ok' }
   const { one, lines } = await rudeMailer((word) => answers[word], 'user@')

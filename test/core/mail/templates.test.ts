@@ -244,6 +244,11 @@ describe('a template that says no more than its subject', () => {
     const { html, text } = renderMail(compiled, slots)
     for (const part of [html, text])
       for (const wanted of [...texts, ...Object.values(slots)]) expect(part).toContain(wanted)
+    const own = source.replace('---\n\n', 'text: My own.\n---\n\n')
+    const ownText = await compileTemplate({ file: '1.md', source: own, layout, language, slots: lesson })
+    const written = renderMail(ownText, slots).text
+    expect(written).toMatch(/^My own\.\n/)
+    for (const wanted of [...texts.slice(1), slots.unsubscribeUrl]) expect(written).toContain(wanted)
   })
 })
 

@@ -44,6 +44,15 @@ describe.each(KINDS)('on the store %s', (kind) => {
     expect(await sentMail.begin(MAIL)).toMatchObject({ sentId: expect.stringMatching(/^a/) })
   })
 
+  test('a bounce is of a mail only for whom it was sent to', async () => {
+    const { sentMail, feedback } = await openTestStore(await addressOf(kind))
+    await sentMail.begin(MAIL)
+    await sentMail.recordSent({ key: 'mail', id: 'of-r@example.com', now: NOW })
+    const ask = (recipient: string) =>
+      feedback.wasSent({ identity: 'a@example.com', recipients: [recipient], messageId: 'of-r@example.com' })
+    expect([await ask('r'), await ask('of another')]).toEqual([true, false])
+  })
+
   test('a process whose hold of a key is over does not release that of the next', async () => {
     const { sentMail } = await openTestStore(await addressOf(kind))
     const begin = (now: number) => sentMail.begin({ ...MAIL, now })

@@ -162,6 +162,18 @@ describe.each(STORES)('on the store %s', (kind) => {
     for (const id of ['id-ada', 'id-grace']) expect(await store.course.findById(id)).toMatchObject(ENDED)
   })
 
+  test.each(['complaint', 'hard-bounce'] as const)(
+    'a %s about somebody who had left bars the undo',
+    async (kind) => {
+      const store = await open()
+      await confirmed(store)
+      await store.course.unsubscribe({ id: 'id-ada', enrolment: 1, now: NOW - HOUR })
+      await apply(store, [eventOf(kind)])
+      await store.course.undoUnsubscribe({ id: 'id-ada', enrolment: 1, now: NOW + 1 })
+      expect(await due(store, NOW + 2 * DAY)).toEqual([])
+    },
+  )
+
   test('a complaint ends every course of its address, and a bounce of any of them proves whose it is', async () => {
     const store = await open()
     await confirmed(store)
