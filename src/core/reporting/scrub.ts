@@ -23,10 +23,12 @@ const TEXT_RULES: readonly (readonly [RegExp, string])[] = [
   // A query without the address before it: `/play?c=…`, `?token=…&x=1`.
   [/\?[^\s"'<>?=&]{1,200}=[^\s"'<>)]*/g, ''],
   [/\b(?:Bearer|Basic)\s+[\w.~+/=-]+|-----BEGIN [A-Z ]{0,20}PRIVATE KEY[A-Z ]{0,20}-----[^-]*/gi, '[secret]'],
-  [/\beyJ[\w-]+\.[\w-]+(?:\.[\w-]*)?/g, '[secret]'],
-  [/\b(?:sk|pk|rk|whsec|ghp|gho|xox[abp]|AKIA)[_-]?[A-Za-z\d_-]{12,}/g, '[secret]'],
+  [/\b(?:eyJ[\w-]+|SG)\.[\w-]+(?:\.[\w-]*)?/g, '[secret]'],
+  [/\b(?:(?:sk|pk|rk|whsec|ghp|gho|xox[abp]|AKIA)[_-]?|re_)[A-Za-z\d_-]{12,}/g, '[secret]'],
+  // Addresses that whoever knows them may post to: Slack, Discord, Telegram.
+  [/(\/services\/(?=T[A-Z\d]+\/)|\/api\/webhooks\/)[\w/-]+|(\/bot\d+:)[\w-]+/g, '$1$2[secret]'],
   [
-    /((?:key|token|secret|passw(?:or)?d|pwd|cookie|session|authorization)["']?\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s,;&]+)/gi,
+    /((?:(?:key|token|secret|passw(?:or)?d|pwd|cookie|session|authorization)["']?\s*[=:]|--(?:[a-z]+-)?(?:key|token|secret|password)\s)\s*)("[^"]*"|'[^']*'|[^\s,;&]+)/gi,
     '$1[secret]',
   ],
   // Not `npm:@scope/name`, and not `/@name` in a path.
@@ -56,9 +58,8 @@ export function createScrub({ secrets = [] }: { readonly secrets?: readonly stri
     if (value === null || ['undefined', 'number', 'boolean'].includes(typeof value)) return value
     if (typeof value !== 'object') return `[${typeof value}]`
     if (depth === DEEPEST) return '[deeper]'
-    if (value instanceof URL) return text(value.href)
     if (value instanceof Date) return Number.isNaN(value.getTime()) ? '[no date]' : value.toISOString()
-    if (value instanceof Error) return text(`${value.name}: ${value.message}`)
+    if (value instanceof Error || value instanceof URL) return text(String(value))
     if (Array.isArray(value))
       return value.slice(0, WIDEST).map((item) => guarded(() => copy(item, depth + 1)))
     if (ArrayBuffer.isView(value)) return '[bytes]'

@@ -206,6 +206,13 @@ test('while an hour’s work goes on, each look renews its claim for three minut
   }
 })
 
+test('an hour that ends before its work is done is given back, and nobody hears that it is done', async () => {
+  const it = await hours({ work: async () => 'stopped' })
+  await it.look()
+  expect(it.told).toEqual(['schedule_hour {"hour":"2026-11-22T04"}'])
+  expect(it.calls).toEqual([['2026-11-22T04', false]])
+})
+
 test('an hour whose work throws is logged and given back', async () => {
   const it = await hours({ work: () => Promise.reject(new RangeError('no')) })
   await it.look()

@@ -199,9 +199,10 @@ test('--resume finishes an interrupted move, and --verify reports differences', 
     stdout: expect.stringMatching(/^every row of this store is in the other one/),
   })
   await query(`UPDATE platformctl.subscription SET failures = 3 WHERE id = 'ada'`)
+  await query(`INSERT INTO platformctl.login_request VALUES ('there', 'y@example.com', 'https://y', 5)`)
   expect(await copy('--to', url, '--verify')).toEqual({
     exitCode: 1,
-    stdout: '✖ subscription: 2 rows here, 2 there, and they differ',
+    stdout: '✖ subscription: 2 rows here, 2 there, and they differ\n✖ login_request: 1 rows here, 2 there',
     stderr: expect.stringContaining('the stores differ, and nothing was changed'),
   })
 })
