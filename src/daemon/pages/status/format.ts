@@ -44,9 +44,8 @@ export function written(text: string): string {
       ? `<a href="${escapeHtml(part)}" rel="nofollow">${escapeHtml(part)}</a>`
       : escapeHtml(part)
   const paragraphs = text.trim().split(/\n\s*\n/)
-  return paragraphs
-    .map((one) => `<p class="written" dir="auto">${one.split(LINK).map(linked).join('')}</p>`)
-    .join('')
+  const html = (one: string) => `<p class="written" dir="auto">${one.split(LINK).map(linked).join('')}</p>`
+  return paragraphs.map(html).join('')
 }
 
 /** A build stamp can be a whole commit hash: enough of it to compare. */
