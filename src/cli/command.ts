@@ -1,4 +1,4 @@
-import { auditEntry } from '../core/audit.ts'
+import { type Audited, auditEntry } from '../core/audit.ts'
 import type { Course } from '../core/course/open.ts'
 import { type Environment, readSettings, type StoreAddress } from '../core/env/settings.ts'
 import { newId } from '../core/host.ts'
@@ -255,13 +255,8 @@ export const onStore = placeCommand(true)
 /** A command that maintains a store, and may make it. */
 export const onPlace = placeCommand(false)
 
-export function auditOf(
-  context: Context,
-  entry: Pick<Parameters<typeof auditEntry>[0], 'action' | 'subject' | 'details'>,
-) {
-  const { clock, random } = context
-  return auditEntry({ ...entry, operator: operatorOf(context), now: clock.now(), random })
-}
+export const auditOf = (context: Context, entry: Audited) =>
+  auditEntry(context, { ...entry, operator: operatorOf(context) })
 
 /** Sends a test alert on a channel, which says that nothing is wrong. */
 export function alertTester(context: Context, env: Environment): (name: string) => Promise<SendOutcome> {

@@ -1,4 +1,4 @@
-import { newId, type Random } from './host.ts'
+import { type Clock, newId, type Random } from './host.ts'
 
 /** The user who changes a store, and the machine. */
 export interface Operator {
@@ -28,26 +28,25 @@ export interface AuditEntry {
   readonly details: string | undefined
 }
 
+/** What an operator does, and to whom. */
+export type Audited = Pick<AuditEntry, 'action'> & Partial<Pick<AuditEntry, 'subject' | 'details'>>
+
 const ID_BYTES = 12
 const LONGEST = 300
 
 /** The entry for an action, ready to be written in its transaction; addresses in `details` are masked. */
-export function auditEntry(input: {
-  readonly action: AuditAction
-  readonly operator: Operator
-  readonly now: number
-  readonly random: Random
-  readonly subject?: string | undefined
-  readonly details?: string | undefined
-}): AuditEntry {
+export function auditEntry(
+  { clock, random }: { readonly clock: Pick<Clock, 'now'>; readonly random: Random },
+  { operator, action, subject, details }: Audited & { readonly operator: Operator },
+): AuditEntry {
   return {
-    id: newId(input.random, ID_BYTES),
-    at: input.now,
-    action: input.action,
-    who: plain(input.operator.name),
-    place: plain(input.operator.place),
-    subject: input.subject,
-    details: input.details && plain(masked(input.details.slice(0, 2 * LONGEST))),
+    id: newId(random, ID_BYTES),
+    at: clock.now(),
+    action,
+    who: plain(operator.name),
+    place: plain(operator.place),
+    subject,
+    details: details && plain(masked(details.slice(0, 2 * LONGEST))),
   }
 }
 

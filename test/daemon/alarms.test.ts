@@ -152,7 +152,10 @@ test('each fault of a bare install raises an alert within 90 seconds, with cause
   await beside.sending.check(clock.now())
   await untilTold(['courses_paused'], 'incident.opened', clock.now())
   const now = clock.now()
-  const audit = auditEntry({ action: 'resume', operator: PROGRAM, now, random: systemRandom })
+  const audit = auditEntry(
+    { clock: { now: () => now }, random: systemRandom },
+    { action: 'resume', operator: PROGRAM },
+  )
   await beside.sending.resume({ streams: ['course'], now, audit })
   await beside.close()
   await untilTold(['courses_paused'], 'incident.closed', clock.now() + 150_000)

@@ -66,7 +66,10 @@ interface Outage {
 }
 
 const entryOf = (now: number) =>
-  auditEntry({ action: 'resolve-incident', operator: PROGRAM, now, random: seeded(now) })
+  auditEntry(
+    { clock: { now: () => now }, random: seeded(now) },
+    { action: 'resolve-incident', operator: PROGRAM },
+  )
 
 /**
  * The alerts of two daemons over one store, which are killed while probes fail, channels hang and refuse, operators

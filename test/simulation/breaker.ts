@@ -82,7 +82,7 @@ export function simulateBreaker({
   async function resume(): Promise<void> {
     // No time passes between the two: nobody is told of the end before it is true.
     const now = time.clock.now()
-    const audit = auditEntry({ action: 'resume', operator: OPERATOR, now, random })
+    const audit = auditEntry({ ...time, random }, { action: 'resume', operator: OPERATOR })
     pausedSince = undefined
     resumedAt = now
     await store.sending.resume({ streams: ['course'], now, audit })

@@ -50,4 +50,4 @@ export const erasureOf = (name: string, suppressionHash: string, now: number) =>
 
 /** The entry in the log of what was done by the program itself. */
 export const audited = (action: AuditAction, now: number, subject?: string) =>
-  auditEntry({ action, operator: PROGRAM, now, random: systemRandom, subject })
+  auditEntry({ clock: { now: () => now }, random: systemRandom }, { action, operator: PROGRAM, subject })

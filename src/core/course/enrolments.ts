@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { formsOf, mailboxKey, quotedForm } from '../address.ts'
-import { type Operator, PROGRAM } from '../audit.ts'
+import { auditEntry, type Operator, PROGRAM } from '../audit.ts'
 import { recipientHashes } from '../mail/send-once.ts'
 import { NOTICES } from './definition.ts'
-import { audited, type CourseHost, erasureHashesOf, firstCourse, randomId, storedForm } from './host.ts'
+import { type CourseHost, erasureHashesOf, firstCourse, randomId, storedForm } from './host.ts'
 import { type LinkParts, opensLesson, readUnsubscribeLink, suppressionHash, unicodeDomain } from './links.ts'
 import { type ExportedPerson, exported, type Newcomer } from './people.ts'
 import type { EnrolAnswer, Erased } from './store.ts'
@@ -69,7 +69,7 @@ export function createEnrolments(host: CourseHost) {
       ...wanted,
       now,
       moved: (current) => (plan && to ? catalog.moved(plan, current, { to, now }) : undefined),
-      audit: operator && audited(host, { action: 'set', subject, operator, details }),
+      audit: operator && auditEntry(host, { action: 'set', subject, operator, details }),
     })
   }
 
@@ -97,7 +97,7 @@ export function createEnrolments(host: CourseHost) {
         erasureHashes: erasureHashesOf(host, identity),
         id: randomId(host),
         now: clock.now(),
-        audit: operator && ((subject) => audited(host, { action: 'enrol', subject, operator })),
+        audit: operator && ((subject) => auditEntry(host, { action: 'enrol', subject, operator })),
       })
     },
     /** Ends a course for a person, as an unsubscribe does; false: there was nothing to end. */
@@ -108,7 +108,7 @@ export function createEnrolments(host: CourseHost) {
       const found = await store.find(await storedForm(host, identity), course)
       if (found === undefined || !isUnderWay(found)) return false
       const { id, enrolment } = found
-      const audit = operator && audited(host, { action: 'cancel', subject: id, operator })
+      const audit = operator && auditEntry(host, { action: 'cancel', subject: id, operator })
       await store.unsubscribe({ id, enrolment, now: clock.now(), audit })
       return true
     },
@@ -151,7 +151,7 @@ export function createEnrolments(host: CourseHost) {
     ): AsyncGenerator<readonly { readonly line: number; readonly became: Admitted }[]> {
       const begin = await catalog.begin()
       const details = `${people.length} people from ${file}`
-      const audit = audited(host, { action: 'import', operator, details })
+      const audit = auditEntry(host, { action: 'import', operator, details })
       for (let start = 0; start < people.length; start = await nextTurn(start + ADMITTED_AT_ONCE)) {
         const chunk = people.slice(start, start + ADMITTED_AT_ONCE)
         const read = await Promise.all(chunk.map((one) => arrivalOf(one, begin)))
@@ -199,7 +199,7 @@ export function createEnrolments(host: CourseHost) {
           suppressionHash: hash,
           now: clock.now(),
           // One audit entry per person, not one per form of the address.
-          ...(form === identity && { audit: audited(host, { action: 'erase', subject: hash, operator }) }),
+          ...(form === identity && { audit: auditEntry(host, { action: 'erase', subject: hash, operator }) }),
         })
         erased = {
           existed: erased.existed || existed,

@@ -1,5 +1,4 @@
 import { formsOf } from '../address.ts'
-import { type AuditEntry, auditEntry } from '../audit.ts'
 import type { MessageHost } from '../delivery/messages.ts'
 import { newId } from '../host.ts'
 import type { Secret } from '../secret.ts'
@@ -44,8 +43,3 @@ export async function storedForm({ store }: Pick<CourseHost, 'store'>, identity:
 /** What an erasure of an address would have left. With the keys of links too: early stores hashed addresses under those. */
 export const erasureHashesOf = ({ keys, addressKey }: CourseHost, identity: string): readonly string[] =>
   suppressionHashes([addressKey, ...keys], identity)
-
-export const audited = (
-  { clock, random }: Pick<CourseHost, 'clock' | 'random'>,
-  change: Pick<Parameters<typeof auditEntry>[0], 'action' | 'operator' | 'subject' | 'details'>,
-): AuditEntry => auditEntry({ ...change, now: clock.now(), random })

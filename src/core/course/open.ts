@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Operator, PROGRAM } from '../audit.ts'
+import { auditEntry, type Operator, PROGRAM } from '../audit.ts'
 import { createMails } from '../delivery/messages.ts'
 import { HOUR_MS, MINUTE_MS } from '../durations.ts'
 import { faultName } from '../errors.ts'
@@ -12,7 +12,7 @@ import { createConfirmations } from './confirmations.ts'
 import { createDispatcher, type Dispatch, type DispatcherOptions, lessonOf, MOST_LISTED } from './dispatch.ts'
 import type { DispatchRequest } from './dispatch-request.ts'
 import { createEnrolments } from './enrolments.ts'
-import { aboutOf, audited, type CourseHost } from './host.ts'
+import { aboutOf, type CourseHost } from './host.ts'
 import { createNotices, type NoticesOptions } from './notices.ts'
 import { nextDay, type Subscription } from './subscription.ts'
 import { isDatedAhead } from './transitions/enrol.ts'
@@ -118,7 +118,7 @@ export function openCourse(options: CourseOptions) {
       id,
       as,
       now: clock.now(),
-      audit: audited(host, { action: 'resolve', subject: id, operator, details: as }),
+      audit: auditEntry(host, { action: 'resolve', subject: id, operator, details: as }),
       next: ({ confirmedAt = 0, ...known }, day) =>
         plan && catalog.next(plan, { ...known, confirmedAt }, day),
       progress: plan && catalog.progress(plan, { ...enrolment, day }),

@@ -56,21 +56,14 @@ class BadLinkError extends Error {
 export function openTransactionalMail(
   mailer: Mailer,
   kept: KeptMail,
-  {
-    mails,
-    directory,
-    held = async () => undefined,
-    confirmAgain,
-    value,
-    siteUrl,
-    clock,
-  }: Pick<MailContext, 'directory' | 'confirmAgain' | 'value'> & {
+  options: Pick<MailContext, 'directory' | 'confirmAgain' | 'value'> & {
     readonly mails: Pick<MailSet, 'definitions' | 'compiled'>
     readonly held?: Held
     readonly siteUrl: string
     readonly clock: Clock
   },
 ) {
+  const { mails, held = async () => undefined, siteUrl, clock, ...given } = options
   const absolute = (url: string) => {
     const inside = recordUrl(url, siteUrl)
     if (inside === undefined) throw new BadLinkError()
@@ -81,7 +74,7 @@ export function openTransactionalMail(
 
   async function resolve(asker: Identity, { template, inputs }: MailRequest): Promise<MailResolution> {
     const ask = definitionOf(template)?.ask
-    const context = { directory, now: clock.now(), absolute, confirmAgain, value }
+    const context = { ...given, now: clock.now(), absolute }
     if (ask?.by === 'person' && asker.kind === 'person') return ask.resolve(inputs, { ...context, asker })
     if (ask?.by === 'service' && asker.kind === 'service') return ask.resolve(inputs, { ...context, asker })
     return undefined

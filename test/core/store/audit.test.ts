@@ -10,14 +10,10 @@ import { erasureOf, subscribe } from '../../support/subscribers.ts'
 const OPERATOR: Operator = { name: 'ops', place: 'box-1' }
 
 const entry = (action: 'erase' | 'restore' | 'suppress', at = NOW, details?: string) =>
-  auditEntry({
-    action,
-    operator: OPERATOR,
-    now: at,
-    random: systemRandom,
-    subject: 'id-ada',
-    ...(details !== undefined && { details }),
-  })
+  auditEntry(
+    { clock: { now: () => at }, random: systemRandom },
+    { action, operator: OPERATOR, subject: 'id-ada', details },
+  )
 
 const erasure = erasureOf('ada', 'keyed-hash', NOW)
 

@@ -1,5 +1,5 @@
 import { parseAddress } from '../../address.ts'
-import { type AuditEntry, auditEntry, type Operator } from '../../audit.ts'
+import { auditEntry, type Operator } from '../../audit.ts'
 import { type CsvRow, cellValue, csvLine, readCsv } from '../../csv.ts'
 import type { Clock, Random } from '../../host.ts'
 import type { BounceAddresses } from './bounce-address.ts'
@@ -48,9 +48,10 @@ export async function suppressAddress(
   by: ListChange & Pick<CsvSuppression, 'cause' | 'reason'> & { readonly identity: string },
 ): Promise<'added' | 'known' | 'erased'> {
   const { identity, cause, reason } = by
+  const [subject] = erasureHashes(identity)
   const now = by.clock.now()
   const change = suppressionChange(identity, { cause, at: now, source: 'operator', reason }, erasureHashes)
-  const audit = auditOf(by, 'suppress', `${cause}: ${reason}`, erasureHashes(identity)[0])
+  const audit = auditEntry(by, { ...by, action: 'suppress', details: `${cause}: ${reason}`, subject })
   const [applied] = await store.apply([change], now, audit)
   return applied === 'erased' ? 'erased' : applied === 'changed' ? 'added' : 'known'
 }
@@ -62,7 +63,8 @@ export async function releaseAddress(
 ): Promise<boolean> {
   if ((await store.find(identity))?.suppression === undefined) return false
   const now = by.clock.now()
-  const audit = auditOf(by, 'unsuppress', reason, erasureHashes(identity)[0])
+  const [subject] = erasureHashes(identity)
+  const audit = auditEntry(by, { ...by, action: 'unsuppress', details: reason, subject })
   const change = releaseChange(identity, { at: now, reason, source: 'operator' })
   const [applied] = await store.apply([change], now, audit)
   return applied === 'changed'
@@ -80,23 +82,14 @@ export async function importSuppressions(
     const suppression = { cause, at: Math.min(at, now), source: 'import', reason }
     return [suppressionChange(parsed.identity, suppression, erasureHashes)]
   })
+  const details = `import of ${changes.length} addresses from ${file}`
   const counts = { added: 0, known: 0, skipped: rows.length - changes.length }
   for (let start = 0; start < changes.length; start += AT_ONCE) {
-    const audit =
-      start === 0 ? auditOf(by, 'suppress', `import of ${changes.length} addresses from ${file}`) : undefined
+    const audit = start === 0 ? auditEntry(by, { ...by, action: 'suppress', details }) : undefined
     for (const applied of await store.apply(changes.slice(start, start + AT_ONCE), now, audit))
       counts[applied === 'changed' ? 'added' : applied === 'erased' ? 'skipped' : 'known'] += 1
   }
   return counts
-}
-
-function auditOf(
-  { operator, clock, random }: ListChange,
-  action: 'suppress' | 'unsuppress',
-  details: string,
-  subject?: string,
-): AuditEntry {
-  return auditEntry({ action, operator, now: clock.now(), random, details, subject })
 }
 
 /** A file that is no list of suppressed addresses: one sentence with the fix. */

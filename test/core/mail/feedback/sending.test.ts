@@ -19,8 +19,9 @@ const counts = (kind: CountedKind, count: number, at = NOW): MailCount => ({
   domain: 'gmail.com',
   count,
 })
-const RESUMED = { action: 'resume', operator: PROGRAM, now: NOW } as const
-const audit = auditEntry({ ...RESUMED, random: systemRandom })
+const at = (now: number) => ({ clock: { now: () => now }, random: systemRandom })
+const RESUMED = { action: 'resume', operator: PROGRAM } as const
+const audit = auditEntry(at(NOW), RESUMED)
 const paused = async (sending: SendingStore) => coursePause(await sending.holds())
 const resume = async (sending: SendingStore, now: number, entry = audit) =>
   coursePause(await sending.resume({ streams: ['course'], now, audit: entry }))
@@ -37,7 +38,7 @@ describe.each(STORES)('on the store %s', (kind) => {
       expect(typeof trips === 'string' ? pause?.reason : pause !== undefined, JSON.stringify(given)).toBe(
         trips,
       )
-      await resume(sending, NOW + later, auditEntry({ ...RESUMED, random: systemRandom }))
+      await resume(sending, NOW + later, auditEntry(at(NOW), RESUMED))
     }
   }
 
@@ -108,7 +109,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(await sending.check(NOW)).toBeUndefined()
     await sending.count([counts('sent', 100), counts('complaint', 5)])
     expect(await sending.check(NOW)).toMatchObject({ at: NOW })
-    await resume(sending, NOW, auditEntry({ ...RESUMED, random: systemRandom }))
+    await resume(sending, NOW, auditEntry(at(NOW), RESUMED))
     expect(await sending.check(NOW)).toBeUndefined()
   })
 
@@ -130,7 +131,7 @@ describe.each(STORES)('on the store %s', (kind) => {
   test('an operator pauses streams: a paused one keeps its time and reason, and each change is audited once', async () => {
     const { sending, audit: log } = await open()
     const entry = (action: 'pause' | 'resume', now: number) =>
-      auditEntry({ action, operator: PROGRAM, now, random: systemRandom, details: `at ${now}` })
+      auditEntry(at(now), { action, operator: PROGRAM, details: `at ${now}` })
     const pause = (streams: readonly StreamName[], reason: string, now: number) =>
       sending.pause({ streams, reason, now, audit: entry('pause', now) })
     const breaker = { stream: 'course', at: 1, reason: 'too many complaints' } as const
