@@ -1,6 +1,11 @@
 export const MINUTE_MS = 60_000
 export const HOUR_MS = 60 * MINUTE_MS
 export const DAY_MS = 24 * HOUR_MS
+/**
+ * Providers remember an idempotency key for 24 hours. An unknown outcome is not retried after 20: the wall clock may
+ * be stepped back meanwhile, and an attempt takes its time to arrive.
+ */
+export const KEY_LIFE_MS = 20 * HOUR_MS
 /** How far apart the clocks of machines may be. A stored time further ahead was written by a clock that was wrong. */
 export const MOST_SKEW_MS = 150_000
 /** Longer than any pause after a failed attempt: what was dated or planned further ahead is void, by a clock that was wrong. */

@@ -2,9 +2,9 @@ import { globSync, readFileSync } from 'node:fs'
 import { parseSync, Visitor } from 'oxc-parser'
 import { expect, test } from 'vitest'
 import { hasBearer } from '../../src/core/access/identity.ts'
-import { readUnsubscribeLink, unsubscribeUrl } from '../../src/core/course/links.ts'
+import { readUnsubscribeLink, unsubscribeBy } from '../../src/core/course/links.ts'
 import { openFingerprints } from '../../src/core/fingerprints.ts'
-import { secretPair } from '../../src/core/secret.ts'
+import { secret, secretPair } from '../../src/core/secret.ts'
 import { odds } from '../support/odds.ts'
 
 const SECRET = 'a-dispatch-secret-of-thirty-two-b'
@@ -66,7 +66,9 @@ test('a fingerprint takes as long for a secret of one character as for one of 64
 
 test('refuses an almost correct unsubscribe token like any other, whatever its length', () => {
   const key = 'k'.repeat(32)
-  const link = new URL(unsubscribeUrl('http://x.example', key, 'abcdefghij', 3)).searchParams
+  const named = { id: 'abcdefghij', enrolment: 3 }
+  const { unsubscribeUrl } = unsubscribeBy('http://x.example', [secret(key)], named)
+  const link = new URL(unsubscribeUrl).searchParams
   const [s, t] = [link.get('s') ?? '', link.get('t') ?? '']
   expect(readUnsubscribeLink(key, { s, t })).toEqual({ id: 'abcdefghij', enrolment: 3 })
   for (const wrong of [

@@ -3,6 +3,7 @@ import { mailboxKey } from '../address.ts'
 import { messageEngine, type QueuedMessage } from '../delivery/messages.ts'
 import { CONFIRMATION, isOutcome } from '../delivery/retries.ts'
 import { DAY_MS } from '../durations.ts'
+import type { MailAnswer } from '../mail/definition.ts'
 import { type Mail, NOT_CONFIGURED } from '../mail/mailer.ts'
 import { NOTICES } from './definition.ts'
 import { TOKEN_LIFE_MS } from './due.ts'
@@ -76,6 +77,7 @@ export function createConfirmations(
       slots: {
         confirmUrl: confirmUrl(siteUrl, token, { course: course === first ? undefined : course, language }),
       },
+      tokens: () => [token],
       to: { name: undefined, address },
       about,
       date: new Date(createdAt),
@@ -150,11 +152,7 @@ export function createConfirmations(
     async confirmAgain(
       asked: string,
       { wait = !persistent }: { readonly wait?: boolean } = {},
-    ): Promise<
-      | { readonly kind: 'none' }
-      | { readonly kind: 'sent'; readonly id: string; readonly queued?: true }
-      | { readonly kind: 'not_sent'; readonly reason: string }
-    > {
+    ): Promise<{ readonly kind: 'none' } | Extract<MailAnswer, { readonly kind: 'sent' | 'not_sent' }>> {
       const identity = await storedForm(host, asked)
       const found = (await store.findPerson(identity)).findLast(({ state }) => state === 'unconfirmed')
       if (found === undefined) return { kind: 'none' }

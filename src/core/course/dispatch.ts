@@ -7,11 +7,11 @@ import { HOUR_MS } from '../durations.ts'
 import { PlatformError } from '../errors.ts'
 import type { Pacer } from '../mail/feedback/pacer.ts'
 import { type Mail, NOT_CONFIGURED, type SendOutcome } from '../mail/mailer.ts'
-import { keepTried, triedBefore } from '../mail/send-once.ts'
+import { sendAgain, triedBefore } from '../mail/send-once.ts'
 import { FIRST_COURSE, type Plan } from './definition.ts'
 import type { DispatchRequest } from './dispatch-request.ts'
 import { aboutOf, type CourseHost, lessonsKey } from './host.ts'
-import { lessonSignature, lessonUrl, unsubscribeUrl } from './links.ts'
+import { lessonSignature, lessonUrl, unsubscribeBy } from './links.ts'
 import { settlementOf } from './settlement.ts'
 import type { Claim, Settlement } from './subscription.ts'
 
@@ -156,23 +156,18 @@ function createLessons(host: CourseHost, request: DispatchCall, { last, ...paced
     if (text.kind === 'missing') return waitsFor(text.reason)
     return {
       plan,
-      async handOver(signal, recorded) {
+      async handOver(...how) {
         const next = following(plan, claim, clock.now())
         if (next !== undefined && next.dueAt < clock.now() + SOON_MS) had.add(claim.id)
-        const { slots, unsubscribeUrl } = linksOf(host, claim, plan.lessons[claim.day - 1])
-        const kept = tried?.slots ?? slots
         const mail: Mail = {
+          ...linksOf(host, claim, plan.lessons[claim.day - 1]),
           ...lessonOf(plan, claim),
           stream: 'course',
           ...(text.kind === 'stored' ? { compiled: text.mail } : { language: text.language }),
-          slots: { ...kept, unsubscribeUrl },
-          unsubscribeUrl,
           to: { name: undefined, address: claim.address },
           date: new Date(claim.firstAttemptAt),
         }
-        const outcome = await mailer.send(mail, signal, recorded)
-        if (outcome.kind === 'unknown') await keepTried(store, mailer, mail, mail.about, kept)
-        return outcome
+        return sendAgain(host, mail, { key: mail.about, tried }, (one) => mailer.send(one, ...how))
       },
     }
   }
@@ -244,17 +239,16 @@ function linksOf(
   { siteUrl, catalog, keys }: CourseHost,
   { id, enrolment, course: name, day, language }: Claim,
   lesson = '',
-): Pick<Mail, 'slots'> & { readonly unsubscribeUrl: string } {
-  const key = keys[0].reveal()
-  const unsubscribe = unsubscribeUrl(siteUrl, key, id, enrolment, { language })
+) {
+  const unsubscribing = unsubscribeBy(siteUrl, keys, { id, enrolment, language })
   const course = catalog.find(name)
-  if (course?.pages === false) return { slots: {}, unsubscribeUrl: unsubscribe }
+  if (course?.pages === false) return unsubscribing
   const page = lessonUrl(siteUrl, (course?.lessons.indexOf(lesson) ?? -1) + 1 || day, {
     course: name === catalog.courses[0]?.id ? undefined : name,
-    t: course?.pages === 'link' ? lessonSignature(key, name, lesson) : undefined,
+    t: course?.pages === 'link' ? lessonSignature(keys[0].reveal(), name, lesson) : undefined,
     language,
   })
-  return { slots: { lessonUrl: page }, unsubscribeUrl: unsubscribe }
+  return { ...unsubscribing, slots: { lessonUrl: page, ...unsubscribing.slots } }
 }
 
 /**

@@ -32,16 +32,17 @@ function addressOf(
 export const confirmUrl = (siteUrl: string, token: string, { course, language }: PageOf = {}): string =>
   addressOf(siteUrl, PATHS.confirm, { token, course, language })
 
-/** `s` names subscription and enrolment, `t` is their HMAC: nothing about it is stored. */
-export function unsubscribeUrl(
+/** What a mail has of its unsubscribe link: `s` names subscription and enrolment, `t` is their HMAC, which is not stored. */
+export function unsubscribeBy(
   siteUrl: string,
-  key: string,
-  subscription: string,
-  enrolment: number,
-  { course, language }: PageOf = {},
-): string {
-  const s = `${subscription}.${enrolment}`
-  return addressOf(siteUrl, PATHS.unsubscribe, { s, t: signOf(key, s), course, language })
+  keys: readonly [Secret, ...Secret[]],
+  { id, enrolment, course, language }: PageOf & { readonly id: string; readonly enrolment: number },
+) {
+  const s = `${id}.${enrolment}`
+  const t = signOf(keys[0].reveal(), s)
+  const unsubscribeUrl = addressOf(siteUrl, PATHS.unsubscribe, { s, t, course, language })
+  const tokens = () => keys.map((key) => signOf(key.reveal(), s))
+  return { slots: { unsubscribeUrl }, unsubscribeUrl, tokens }
 }
 
 /** The page of a lesson; `t`: the signature of one that only its link opens. */

@@ -7,7 +7,7 @@ import type { Mail } from '../mail/mailer.ts'
 import { NOTICES } from './definition.ts'
 import { outcomeFields } from './history.ts'
 import type { CourseHost } from './host.ts'
-import { unsubscribeUrl } from './links.ts'
+import { unsubscribeBy } from './links.ts'
 
 const NOTICE_MAIL = 'status-notice'
 export const NOTICE_CONFIRMATION_MAIL = 'status-confirmation'
@@ -48,15 +48,15 @@ export function createNotices(host: CourseHost, { pace, isSilent, slots }: Notic
       const found = await current(message)
       if (found === undefined) return undefined
       const { id, enrolment, language } = found
-      const link = unsubscribeUrl(siteUrl, keys[0].reveal(), id, enrolment, { course: NOTICES, language })
+      const unsubscribing = unsubscribeBy(siteUrl, keys, { id, enrolment, course: NOTICES, language })
       return {
         ...nameOf(message),
+        ...unsubscribing,
         stream: 'notice',
         language,
-        slots: { ...slots(found.notice, language), unsubscribeUrl: link },
+        slots: { ...slots(found.notice, language), ...unsubscribing.slots },
         to: { name: undefined, address: message.address },
         date: new Date(message.createdAt),
-        unsubscribeUrl: link,
       }
     },
     expired: 'it was news no more before it could be mailed',

@@ -2,7 +2,7 @@ import { PlatformError } from '../errors.ts'
 import type { Host } from '../host.ts'
 import { type Held, heldReason } from '../mail/holds.ts'
 import { composeFault, type Mail, type Mailer } from '../mail/mailer.ts'
-import { type Keeps, keepTried, type MailPayload, triedBefore } from '../mail/send-once.ts'
+import { type Keeps, type MailPayload, sendAgain, triedBefore } from '../mail/send-once.ts'
 import type { TransactionalMail } from '../mail/transactional.ts'
 import { createEngine, type Engine } from './engine.ts'
 import { type Delivery, isForgotten, type JobRecord, MAIL, SIGN_IN, type Stream } from './retries.ts'
@@ -113,12 +113,7 @@ export function messageEngine<Settlement extends MessageSettlement>(
         const { key, unknownSince } = message
         const tried = unknownSince === undefined ? undefined : await triedBefore(store, key)
         return {
-          async handOver(signal, recorded) {
-            const repeat = tried ? { ...mail, compiled: tried.compiled } : mail
-            const outcome = await mailer.send(repeat, signal, recorded)
-            if (outcome.kind === 'unknown' && !repeat.compiled) await keepTried(store, mailer, mail, key)
-            return outcome
-          },
+          handOver: (...how) => sendAgain(host, mail, { key, tried }, (one) => mailer.send(one, ...how)),
         }
       } catch (error) {
         // A store that fails holds up all; a definition's own code that fails for one mail holds up that one.

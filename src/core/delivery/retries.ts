@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../durations.ts'
+import { DAY_MS, HOUR_MS, KEY_LIFE_MS, MINUTE_MS } from '../durations.ts'
 import type { StreamName } from '../mail/holds.ts'
 import type { Mailer, Outcome, SendOutcome } from '../mail/mailer.ts'
 
@@ -107,11 +107,6 @@ export const MAIL = message('mail', 5 * MINUTE_MS, HOUR_MS)
 /** A mail of these streams is not sent any more after this. */
 export const EXPIRES_MS = { 'sign-in': HOUR_MS, mail: 3 * DAY_MS } as const
 
-/**
- * Providers remember an idempotency key for 24 hours. An unknown outcome is not retried after 20: the wall clock may
- * be stepped back meanwhile, and an attempt takes its time to arrive.
- */
-export const KEY_LIFE_MS = 20 * HOUR_MS
 /** Whether the provider no longer knows the key of an attempt that it may have delivered: another could be a second delivery. */
 export const isForgotten = (
   { unknownSince }: Pick<Job, 'unknownSince'>,

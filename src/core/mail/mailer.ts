@@ -90,6 +90,10 @@ export interface Mail extends Pick<Message, 'to' | 'date' | 'attachments'> {
   readonly about: string
   /** In place of the configured sender. */
   readonly from?: Mailbox | undefined
+  /** In place of any sender and Reply-To: those of an attempt that may have delivered it. */
+  readonly sentAs?: Pick<Message, 'from' | 'replyTo'> | undefined
+  /** The token in its slots, then what other keys of links in use would make of it. */
+  readonly tokens?: () => readonly string[]
   /** Further headers, checked by `checkedHeaders`. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Present on lessons and status notices: becomes List-Unsubscribe and List-Unsubscribe-Post (RFC 8058). */

@@ -44,7 +44,8 @@ export function openMailer({
   const compose = async (message: Mail) => {
     const template = message.compiled ?? mailIn(await compiled(), message.template, message.language)
     if (template === undefined) throw new RangeError('there is no such template')
-    return composeMessage(message, template, message.from ?? sender, mail?.replyTo)
+    const { from = sender, sentAs = { from, replyTo: mail?.replyTo } } = message
+    return composeMessage(message, template, sentAs.from, sentAs.replyTo)
   }
   return {
     configured: true,

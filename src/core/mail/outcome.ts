@@ -191,7 +191,7 @@ export const HTTP_OUTCOMES = {
     outcome: permanent('the message is larger than the mail provider takes'),
   },
   'message-deferred': {
-    when: '408, 409 (our key is at work elsewhere), 425, or 5xx; `Retry-After` is kept, up to an hour',
+    when: '408, 409 (our key is at work, or had other bytes), 425, or 5xx; `Retry-After` is kept, up to an hour',
     matches: oneOf(5, 408, 409, 425),
     outcome: transient('the mail provider cannot take the message now'),
   },

@@ -1,24 +1,20 @@
 import { createHmac, hash } from 'node:crypto'
 import type { Identity } from '../access/identity.ts'
 import { mailboxKey } from '../address.ts'
-import { DAY_MS, HOUR_MS } from '../durations.ts'
+import { DAY_MS, HOUR_MS, KEY_LIFE_MS } from '../durations.ts'
 import { given } from '../given.ts'
+import type { Host } from '../host.ts'
 import { jsonObject } from '../is-record.ts'
 import { ALLOWANCES, type Allowance, type MailAnswer } from './definition.ts'
 import { type Attachment, composeFault, type Mail, type Mailer, type SendOutcome } from './mailer.ts'
 import type { SuppressingMailer } from './suppressing-mailer.ts'
 import { type CompiledMail, type CompiledMails, mailIn } from './template.ts'
 
-export interface MailCap {
-  readonly most: number
-  readonly windowMs: number
-}
-
 /**
  * The caps for each class of transactional mail keep anybody from filling an inbox in its owner's name: no other
  * route, process or client address, and no restart, gets around them.
  */
-export const RECIPIENT_CAPS: readonly MailCap[] = [
+export const RECIPIENT_CAPS: readonly { readonly most: number; readonly windowMs: number }[] = [
   { most: 5, windowMs: HOUR_MS },
   { most: 20, windowMs: DAY_MS },
 ]
@@ -51,12 +47,14 @@ export interface BegunMail {
   readonly isQueued: boolean
 }
 
-/** What composed a mail that may have been delivered: its next attempt has the same bytes, whatever was edited since. */
-export interface Tried {
-  readonly template: string
+/** What composed a mail that may have been delivered: its next attempt has the same bytes, whatever was changed since. */
+export interface Tried extends Pick<Mail, 'template' | 'sentAs'> {
   readonly compiled: CompiledMail
-  /** Those of a lesson, without its unsubscribe link; none of another mail, whose caller gives them again. */
+  /** Those of a mail with a token, which is replaced by its hash; none of another mail, whose caller gives them again. */
   readonly slots: Mail['slots']
+  readonly tokenHash?: string
+  /** When its answer was lost; an earlier build kept only the text. */
+  readonly at?: number
 }
 
 /** A mail requested twice is sent once, and a retry keeps the Date header of the first attempt. */
@@ -72,7 +70,7 @@ export interface SentMailStore {
     readonly now: number
     /** A hash of the class of mail and the recipient's mailbox. */
     readonly recipient: string
-    readonly caps: readonly MailCap[]
+    readonly caps: typeof RECIPIENT_CAPS
     /** A hash of the content; a note of an earlier build has none, and takes the first. */
     readonly content: string
     /** To be sent by the engine; undefined: the caller sends it. */
@@ -103,6 +101,7 @@ function contentHash(key: string, identity: string, mail: Mail): string {
   return keyedHash(key, JSON.stringify([template, identity, language, sorted, ...files]))
 }
 
+const digest = (text: string) => hash('sha256', text, 'base64url')
 const keyedHash = (key: string, text: string) => createHmac('sha256', key).update(text).digest('base64url')
 
 export type Keeps = Pick<SentMailStore, 'keepTexts' | 'keptText'>
@@ -118,19 +117,58 @@ export interface KeptMail {
 /** The largest mail that is queued, as it is stored. */
 const LARGEST_BYTES = 1_000_000
 
+interface Sends extends Partial<Pick<Host, 'log'>> {
+  readonly clock: Pick<Host['clock'], 'now'>
+  readonly store: Keeps
+  readonly mailer: Mailer
+}
+
 /** Keeps what composed a mail. If the store fails, the next attempt is composed anew. */
-export const keepTried = (store: Keeps, mailer: Mailer, mail: Mail, key: string, slots = {}) =>
+const keepTried = ({ store, mailer, clock }: Sends, mail: Mail, key: string) =>
   mailer
     .compose(mail)
-    .then(({ source, date }) => {
+    .then(({ source, date, from, replyTo }) => {
       if (source === undefined) return
       const text = JSON.stringify(source.compiled)
       // Each text once, however many mails it composed.
-      const id = `tried ${hash('sha256', text, 'base64url')}`
-      const kept = JSON.stringify({ template: mail.template, slots, text: id })
-      return store.keepTexts({ [id]: text, [`tried ${key}`]: kept }, +date)
+      const id = `tried ${digest(text)}`
+      const [token = ''] = mail.tokens?.() ?? []
+      const tokenHash = token && digest(token)
+      const own = { template: mail.template, text: id, sentAs: { from, replyTo }, at: clock.now() }
+      const kept = JSON.stringify({ ...own, tokenHash, slots: token ? mail.slots : {} })
+      return store.keepTexts({ [id]: text, [`tried ${key}`]: kept.replaceAll(token, tokenHash) }, +date)
     })
     .catch(() => {})
+
+/** Sends a mail as it was `tried`. Of one that was not, and may have been delivered now, it keeps what composed it. */
+export async function sendAgain(
+  host: Sends,
+  mail: Mail,
+  { key, tried }: { readonly key: string; readonly tried: Tried | undefined },
+  send: (mail: Mail) => Promise<SendOutcome> = host.mailer.send,
+): Promise<SendOutcome> {
+  if (tried) return send(asTried(host, mail, tried))
+  const outcome = await send(mail)
+  if (outcome.kind === 'unknown') await keepTried(host, mail, key)
+  return outcome
+}
+
+function asTried({ mailer, clock, log }: Sends, mail: Mail, tried: Tried): Mail {
+  const { compiled, slots: kept, tokenHash = '', sentAs, at = 0 } = tried
+  const token = tokenHash && mail.tokens?.().find((one) => digest(one) === tokenHash)
+  // A provider that has the mail under its key refuses other bytes, so nobody gets it twice.
+  if (token === undefined)
+    log?.warn('mail_repeat_differs', 'a repeat has new links: the old secret is gone', { mail: mail.about })
+  const slots: Record<string, string> = {}
+  for (const name in compiled.slots) {
+    const value = token === undefined && kept[name]?.includes(tokenHash) ? undefined : kept[name]
+    slots[name] = value?.replace(tokenHash, token ?? '') ?? mail.slots[name] ?? ''
+  }
+  const { unsubscribeUrl } = mail.tokens ? slots : mail
+  // A sender of then may no longer be allowed: only a key that the provider knows is worth that.
+  const isKnown = mailer.transport === 'api' && clock.now() - at < KEY_LIFE_MS
+  return { ...mail, compiled, slots, ...given({ unsubscribeUrl }), ...(isKnown && { sentAs }) }
+}
 
 export async function triedBefore(store: Keeps, key: string): Promise<Tried | undefined> {
   const { text, ...known } = jsonObject((await store.keptText(`tried ${key}`)) ?? '')
@@ -162,7 +200,7 @@ export async function sendOnce(
   const { now, identity, isStored, record } = how
   const { sentMail, addressKey, queue } = kept
   // A hash, so that subjects and ids of records are not stored a second time.
-  const key = hash('sha256', how.key, 'base64url')
+  const key = digest(how.key)
   const ready = queue && (await queueable(mail, record))
   if (typeof ready === 'string') return notSent(ready)
   const noted = sentMail.begin({
@@ -190,10 +228,9 @@ export async function sendOnce(
   try {
     const tried = begun.firstAttemptAt === now ? undefined : await triedBefore(sentMail, key)
     const date = how.date ?? new Date(begun.firstAttemptAt)
-    const attempt = { ...mail, date, ...(tried && { compiled: tried.compiled }) }
-    const outcome = await mailer.send(attempt)
+    const host = { store: sentMail, mailer, clock: { now: () => now } }
+    const outcome = await sendAgain(host, { ...mail, date }, { key, tried })
     if (outcome.kind === 'sent') id = outcome.id
-    if (outcome.kind === 'unknown') await keepTried(sentMail, mailer, attempt, key)
     return answerOf(outcome)
   } finally {
     // What was sent is sent, even if that cannot be noted.
@@ -205,19 +242,15 @@ export async function sendOnce(
   async function queueable(mail: Mail, record: MailPayload['record']): Promise<QueuedMail | string> {
     const refused = await queue?.refusal(mail)
     if (refused && refused.kind !== 'sent') return refused.reason
-    const { template, language, about, to, from, headers, attachments, slots, unsubscribeUrl } = mail
-    const pinned = mailIn(await compiled(), template, language)
+    const { to, date: _, language, attachments, slots, ...own } = mail
+    const pinned = mailIn(await compiled(), own.template, language)
     if (pinned === undefined) return 'there is no such template'
     const composed = await mailer.compose({ ...mail, compiled: pinned }).catch(composeFault)
     if (typeof composed === 'string') return composed
     const payload: MailPayload = {
-      template,
-      about,
+      ...own,
       compiled: pinned,
       name: to.name,
-      from,
-      headers,
-      ...given({ unsubscribeUrl }),
       attachments: attachments?.map((one) => ({ ...one, content: one.content.toString('base64') })),
       ...(record ? { record } : { slots }),
     }

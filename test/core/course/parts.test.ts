@@ -11,7 +11,7 @@ import {
   suppressionHash,
   suppressionHashes,
   unicodeDomain,
-  unsubscribeUrl,
+  unsubscribeBy,
 } from '../../../src/core/course/links.ts'
 import { createPinnedTexts } from '../../../src/core/course/pinned-texts.ts'
 import type { LessonText, LessonTexts } from '../../../src/core/mail/definition.ts'
@@ -47,7 +47,9 @@ const link = (s: string, key = KEY) => ({
 })
 
 test('an unsubscribe link names its subscription and enrolment, and is ours to the last letter', () => {
-  const url = new URL(unsubscribeUrl('https://www.example.com', KEY, ID, 3))
+  const keys = [secret(KEY), secret('the key before')] as const
+  const { unsubscribeUrl } = unsubscribeBy('https://www.example.com', [...keys], { id: ID, enrolment: 3 })
+  const url = new URL(unsubscribeUrl)
   expect(url.pathname).toBe('/api/email/unsubscribe')
   const read = { s: url.searchParams.get('s') ?? '', t: url.searchParams.get('t') ?? '' }
   expect(read).toEqual(link(`${ID}.3`))

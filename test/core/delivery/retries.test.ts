@@ -4,12 +4,11 @@ import {
   COURSE,
   type Delivery,
   type Job,
-  KEY_LIFE_MS,
   MAIL,
   recordOf,
   type Stream,
 } from '../../../src/core/delivery/retries.ts'
-import { HOUR_MS, MINUTE_MS } from '../../../src/core/durations.ts'
+import { HOUR_MS, KEY_LIFE_MS, MINUTE_MS } from '../../../src/core/durations.ts'
 
 const NOW = Date.UTC(2026, 10, 22)
 

@@ -1,7 +1,8 @@
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { hashToken, unsubscribeUrl } from '../../../src/core/course/links.ts'
+import { hashToken, unsubscribeBy } from '../../../src/core/course/links.ts'
 import { systemClock } from '../../../src/core/host.ts'
+import { secret } from '../../../src/core/secret.ts'
 import { POSTGRES_STEPS, SQLITE_STEPS } from '../../../src/core/store/migrations.ts'
 import { compareStores, copyStore } from '../../../src/core/store/open.ts'
 import { createPool } from '../../../src/core/store/postgres/connection.ts'
@@ -231,7 +232,9 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(await course.confirm(TOKEN)).toBe('confirmed')
     expect(await course.resolve('id-unknown-for-days', 'sent')).toBe(true)
     expect(await course.resolve('id-parked', 'retry')).toBe(true)
-    const link = new URL(unsubscribeUrl('https://www.example.com', LINK_SECRET, 'id-again', 2)).searchParams
+    const again = { id: 'id-again', enrolment: 2 }
+    const { unsubscribeUrl } = unsubscribeBy('https://www.example.com', [secret(LINK_SECRET)], again)
+    const link = new URL(unsubscribeUrl).searchParams
     await course.unsubscribe({ s: link.get('s') ?? '', t: link.get('t') ?? '' })
     expect(await dispatch()).toEqual([
       { who: 'pending', lesson: 1 },

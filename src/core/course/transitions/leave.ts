@@ -1,4 +1,4 @@
-import { KEY_LIFE_MS } from '../../delivery/retries.ts'
+import { KEY_LIFE_MS } from '../../durations.ts'
 import type { SubscriptionEffect } from '../../mail/feedback/event.ts'
 import { isSuppressed, nextDay, type SubscriptionRecord } from '../subscription.ts'
 
