@@ -18,10 +18,7 @@ export function encodedFill(
   )
   return (message, part, onto) => {
     const { source } = message
-    if (source === undefined) {
-      onto.push(encode(message[part]))
-      return
-    }
+    if (source === undefined) return void onto.push(encode(message[part]))
     for (const piece of encodedOnce(source.compiled[part])) {
       if (piece instanceof Uint8Array) onto.push(piece)
       else {

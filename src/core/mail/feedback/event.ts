@@ -174,20 +174,15 @@ export function released(mailbox: MailboxRecord): ChangedMailbox {
 }
 
 /** May this mail go to this mailbox? Sign-in mail stops only for an address that does not exist (CONTRACT §12). */
-export function mayMail(
-  suppression: Pick<Suppression, 'cause'> | undefined,
-  mail: { readonly signIn: boolean },
-): boolean {
-  return suppression === undefined || (mail.signIn && suppression.cause !== 'hard-bounce')
-}
+export const mayMail = ({ cause }: Pick<Suppression, 'cause'>, mail: { readonly signIn: boolean }): boolean =>
+  mail.signIn && cause !== 'hard-bounce'
+
+const WITHOUT_ZONE = /^(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)$/
 
 /** UTC milliseconds of Unix seconds or a date; a date without a zone is taken as UTC. Undefined: it is none. */
 export function instantOf(text: string): number | undefined {
   const trimmed = text.trim()
   if (/^\d{9,11}$/.test(trimmed)) return Number(trimmed) * 1000
-  const zoned = /^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?$/.test(trimmed)
-    ? `${trimmed.replace(' ', 'T')}Z`
-    : trimmed
-  const at = Date.parse(zoned)
+  const at = Date.parse(trimmed.replace(WITHOUT_ZONE, '$1T$2Z'))
   return Number.isNaN(at) ? undefined : at
 }

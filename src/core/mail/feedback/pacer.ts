@@ -22,7 +22,7 @@ export function createPacer({
   const usableMs = Math.max(TOGETHER_SECONDS * 1000, intervalUs / 1000)
   let spare: number[] = []
   /** Wakes those who wait for a later place than one that was returned. */
-  const waiting = new Set<AbortController>()
+  let returned = new AbortController()
 
   async function reserve(most: number): Promise<number[]> {
     const asked = timer.monotonic()
@@ -50,23 +50,20 @@ export function createPacer({
         if (mine.length === 0) mine = await reserve(most)
         const waitMs = (mine[0] ?? 0) - timer.monotonic()
         if (waitMs <= 0) return mine
-        const woken = new AbortController()
-        waiting.add(woken)
         try {
-          await timer.sleep(waitMs, AbortSignal.any([signal, woken.signal]))
+          await timer.sleep(waitMs, AbortSignal.any([signal, returned.signal]))
           return mine
         } catch {
           // Nearer places were returned, or the wait is over.
           keep(mine)
-        } finally {
-          waiting.delete(woken)
         }
       }
     },
     /** Returns places in which nothing was sent; the next caller gets them. */
     giveBack(places: readonly number[]): void {
       keep(places)
-      for (const woken of waiting) woken.abort()
+      returned.abort()
+      returned = new AbortController()
     },
     /** Takes a place for a mail that goes out at once, because somebody waits for it: the lessons behind it wait. */
     async passed(): Promise<void> {

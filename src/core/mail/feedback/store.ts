@@ -86,20 +86,20 @@ export type ErasureHashes = (identity: string) => readonly string[]
 /** Hashed, because the provider's id may have any length and any characters. */
 const keyOf = (source: string, id: string) => hash('sha256', `${source}:${id}`, 'base64url')
 
-/** The change that an event makes; undefined when its address, which may have a display name, cannot be parsed. */
+/** The change that an event makes; none when its address, which may have a display name, cannot be parsed. */
 function eventChange(
   event: FeedbackEvent,
   { source, erasureHashes, now }: Pick<FeedbackInput, 'source' | 'erasureHashes' | 'now'>,
-): MailboxChange | undefined {
+) {
   const address = parseMailbox(event.address)
-  if (!address.ok) return undefined
+  if (!address.ok) return []
   const { identity } = address
   const { id, kind, at, reason, messageId } = event
-  return {
+  const change = {
     key: keyOf(source, id),
     identity,
     erasureHashes: erasureHashes(identity),
-    change: (mailbox) => afterFeedback(mailbox, event, source),
+    change: (mailbox: MailboxRecord) => afterFeedback(mailbox, event, source),
     at,
     reason,
     // The history leaves out deliveries, which would only repeat the attempts.
@@ -107,6 +107,7 @@ function eventChange(
     // Counted when it is heard, however late: it still says how receivers see us now.
     counted: { at: now, kind, source, domain: countedDomain(identity), count: 1 },
   }
+  return [change]
 }
 
 export function suppressionChange(
@@ -151,11 +152,7 @@ export interface FeedbackInput {
 /** Applies all events of one delivery in one durable commit. After bad news, gives the pause of the breaker. */
 export async function applyFeedback(input: FeedbackInput) {
   const { feedback, source, store, sending, now } = input
-  const read = feedback.events.flatMap((event) => {
-    const change = eventChange(event, input)
-    return change === undefined ? [] : [{ kind: event.kind, change }]
-  })
-  const changes = read.map(({ change }) => change)
+  const changes = feedback.events.flatMap((event) => eventChange(event, input))
   if (changes.length === 0 && feedback.token !== undefined)
     await store.note(keyOf(source, feedback.token), now)
   const applied = changes.length === 0 ? [] : await store.apply(changes, now)
@@ -170,8 +167,8 @@ export async function applyFeedback(input: FeedbackInput) {
       ignored: feedback.ignored + feedback.events.length - changes.length,
     },
     /** The kinds of the events that were heard for the first time. */
-    recorded: read.flatMap(({ kind }, n) =>
-      applied[n] === 'changed' || applied[n] === 'unchanged' ? [kind] : [],
+    recorded: changes.flatMap(({ counted }, n) =>
+      applied[n] === 'changed' || applied[n] === 'unchanged' ? [counted.kind] : [],
     ),
     pause: bad ? await sending.check(now) : undefined,
   }

@@ -54,11 +54,7 @@ const hasMeaningFirst = (text: string, at: number) =>
 const notWithinHex = (text: string, at: number) =>
   text[at - 1] === '=' ? at - 1 : text[at - 2] === '=' ? at - 2 : at
 
-function hex(character: string): string {
-  let written = ''
-  for (const byte of Buffer.from(character)) written += `=${byte.toString(16).toUpperCase().padStart(2, '0')}`
-  return written
-}
+const hex = (character: string) => Buffer.from(character).toString('hex').toUpperCase().replace(/../g, '=$&')
 
 /** RFC 5322 §2.1.1. */
 const LONGEST_LINE = 998
