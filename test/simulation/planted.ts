@@ -52,7 +52,7 @@ const PLANTED: Readonly<Record<string, readonly Planted[]>> = {
       'nextAttemptAt: undefined,',
     ],
   ],
-  'delivery/lease.ts': [
+  'lease.ts': [
     [
       'holds a lease that is shorter than a send',
       'export const LEASE_MS = 90_000',

@@ -1,6 +1,6 @@
 import { PlatformError } from '../errors.ts'
 import type { Host } from '../host.ts'
-import { createLease, LEASE_MS, type Lease } from './lease.ts'
+import { createLease, LEASE_MS, type Lease } from '../lease.ts'
 import type { Ready, Source } from './source.ts'
 
 const BATCH = 400

@@ -97,7 +97,6 @@ export function createSendEmail(
     if (date !== undefined && Number.isNaN(+date)) return notSent('the date is not a valid Date')
     const parts = readMailParts(input)
     if (typeof parts === 'string') return notSent(parts)
-    const now = clock.now()
     const { allowance, lesson } = mails.definitions.find(({ name }) => name === template) ?? {}
     const mail = {
       ...parts,
@@ -105,7 +104,7 @@ export function createSendEmail(
       slots,
       to: parsed.mailbox,
       about,
-      date: date ?? new Date(now),
+      date: date ?? new Date(clock.now()),
       ...(language !== undefined && { language }),
       // As its subscribers get it.
       ...(lesson && slots.unsubscribeUrl !== undefined && { unsubscribeUrl: slots.unsubscribeUrl }),
@@ -121,7 +120,7 @@ export function createSendEmail(
     const send = () =>
       sendOnce({ mailer, compiled }, store === 'unavailable' ? undefined : store, mail, {
         key: `key ${about}`,
-        now,
+        now: clock.now(),
         identity: parsed.identity,
         // What a program sends at once has no cap, and counts toward none.
         allowance: isStored ? allowance : 'program',

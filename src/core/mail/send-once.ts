@@ -5,6 +5,7 @@ import { DAY_MS, HOUR_MS, KEY_LIFE_MS } from '../durations.ts'
 import { given } from '../given.ts'
 import type { Host } from '../host.ts'
 import { jsonObject } from '../is-record.ts'
+import { createLease } from '../lease.ts'
 import { ALLOWANCES, type Allowance, type MailAnswer } from './definition.ts'
 import { type Attachment, composeFault, type Mail, type Mailer, type SendOutcome } from './mailer.ts'
 import type { SuppressingMailer } from './suppressing-mailer.ts'
@@ -76,6 +77,8 @@ export interface SentMailStore {
     /** To be sent by the engine; undefined: the caller sends it. */
     readonly mail?: QueuedMail | undefined
   }): Promise<BegunMail | 'capped' | 'conflict' | 'sending'>
+  /** Holds a mail that is sent at once for another lease from `at`; `now` is the time that `begin` was given. */
+  keep(held: { readonly key: string; readonly now: number; readonly at: number }): Promise<void>
   /** Lets others send a mail that is sent at once, and was not. */
   release(held: { readonly key: string; readonly now: number }): Promise<void>
   /** Releases it too: `now` is the time that `begin` was given. */
@@ -112,6 +115,7 @@ export interface KeptMail {
   readonly addressKey: string
   /** Starts sending what is stored to be sent; undefined where the store ends with the process. */
   readonly queue: (Pick<SuppressingMailer, 'refusal'> & { readonly wake: () => void }) | undefined
+  readonly timer: Host['timer']
 }
 
 /** The largest mail that is queued, as it is stored. */
@@ -198,7 +202,8 @@ export async function sendOnce(
 ): Promise<MailAnswer> {
   if (kept === undefined) return answerOf(await mailer.send(mail))
   const { now, identity, isStored, record } = how
-  const { sentMail, addressKey, queue } = kept
+  const { sentMail, addressKey, queue, timer } = kept
+  const since = timer.monotonic()
   // A hash, so that subjects and ids of records are not stored a second time.
   const key = digest(how.key)
   const ready = queue && (await queueable(mail, record))
@@ -214,7 +219,7 @@ export async function sendOnce(
   const begun = await noted.catch((error: unknown) => {
     // A store that fails keeps no mail from being sent at once.
     if (isStored) throw error
-    return { firstAttemptAt: now, sentId: undefined, isQueued: false }
+    return { firstAttemptAt: now, sentId: undefined, isQueued: false, isUnheld: true }
   })
   if (begun === 'capped') return notSent('this recipient has had enough mail for now; try again later')
   if (begun === 'conflict') return { kind: 'conflict' }
@@ -224,15 +229,28 @@ export async function sendOnce(
     queue.wake()
     return { kind: 'sent', id: mailer.messageId(mail) ?? key, queued: true }
   }
+  const lease = createLease<string>({
+    timer,
+    since,
+    claims: 1,
+    onEnded: () => lease.cancel(),
+    patienceMs: mailer.patienceMs,
+    keep: () => sentMail.keep({ key, now, at: Math.round(now + timer.monotonic() - since) }),
+  })
+  lease.begin(key)
   let id: string | undefined
   try {
     const tried = begun.firstAttemptAt === now ? undefined : await triedBefore(sentMail, key)
     const date = how.date ?? new Date(begun.firstAttemptAt)
     const host = { store: sentMail, mailer, clock: { now: () => now } }
-    const outcome = await sendAgain(host, { ...mail, date }, { key, tried })
+    const signal = 'isUnheld' in begun ? undefined : lease.signal
+    const outcome = await sendAgain(host, { ...mail, date }, { key, tried }, (one) =>
+      mailer.send(one, signal),
+    )
     if (outcome.kind === 'sent') id = outcome.id
     return answerOf(outcome)
   } finally {
+    lease.end(key)
     // What was sent is sent, even if that cannot be noted.
     await (id === undefined ? sentMail.release({ key, now }) : sentMail.recordSent({ key, id, now })).catch(
       () => {},

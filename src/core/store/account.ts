@@ -1,9 +1,12 @@
-import { LEASE_MS } from '../delivery/lease.ts'
 import { EXPIRES_MS } from '../delivery/retries.ts'
+import { LEASE_MS } from '../lease.ts'
 import type { Directory, Invite, LoginRequest, PassedExam } from '../mail/definition.ts'
 import type { BegunMail, SentMailStore } from '../mail/send-once.ts'
 import { messageSteps as queue } from './messages.ts'
 import { deleteInSteps, first, lock, ROWS_A_STEP, run, SPACE, type Sql, scalar } from './sql.ts'
+
+/** Who holds a mail, by when it began: renewing moves `first_attempt_at`. */
+const HOLDER = 'CAST(CAST(@now AS bigint) AS text)'
 
 export const TEXTS = {
   invite: `SELECT i.address, i.url, o.name AS organisation, o.locked_at IS NOT NULL AS locked
@@ -18,11 +21,12 @@ export const TEXTS = {
   begin: `INSERT INTO sent_mail (key, first_attempt_at, recipient, content) VALUES (@key, @now, @recipient, @content) ON CONFLICT DO NOTHING`,
   queued: 'SELECT 1 AS found FROM message WHERE id = @key AND done_at IS NULL',
   // Under a key that no mail has.
-  hold: `INSERT INTO sent_mail (key, first_attempt_at) VALUES ('sending ' || CAST(@key AS text), @now)
-    ON CONFLICT (key) DO UPDATE SET first_attempt_at = excluded.first_attempt_at
+  hold: `INSERT INTO sent_mail (key, first_attempt_at, content) VALUES ('sending ' || CAST(@key AS text), @now, ${HOLDER})
+    ON CONFLICT (key) DO UPDATE SET first_attempt_at = excluded.first_attempt_at, content = excluded.content
     WHERE abs(excluded.first_attempt_at - sent_mail.first_attempt_at) >= ${LEASE_MS}`,
+  keep: `UPDATE sent_mail SET first_attempt_at = @at WHERE key = 'sending ' || CAST(@key AS text) AND content = ${HOLDER}`,
   // Another process may hold it by now.
-  release: "DELETE FROM sent_mail WHERE key = 'sending ' || CAST(@key AS text) AND first_attempt_at = @now",
+  release: `DELETE FROM sent_mail WHERE key = 'sending ' || CAST(@key AS text) AND content = ${HOLDER}`,
   adopt: 'UPDATE sent_mail SET content = @content WHERE key = @key AND content IS NULL',
   sent: 'UPDATE sent_mail SET sent_id = @id WHERE key = @key',
   claimEvent: `INSERT INTO payment_event (id, type, received_at, claimed_until) VALUES (@id, @type, @now, @until)
@@ -62,17 +66,19 @@ export const sentMail = ({ one, write }: Sql): SentMailStore => ({
         yield* run(TEXTS.begin, { key, now, recipient, content })
       }
       const { firstAttemptAt, sentId } = known ?? { firstAttemptAt: now, sentId: undefined }
-      if (mail && sentId === undefined) {
-        const { stream, address, payload } = mail
-        const expiresAt = now + EXPIRES_MS[stream]
-        const message = { id: key, stream, key: `${stream}.${key}`, payload, expiresAt, leaseMs: 0 }
-        yield* queue.queue(message, { subscription: undefined, address, createdAt: firstAttemptAt, now })
-      }
       const isQueued = known !== undefined && (yield* first(TEXTS.queued, { key })) !== undefined
-      const isAtOnce = mail === undefined && sentId === undefined && !isQueued
-      if (isAtOnce && (yield* run(TEXTS.hold, { key, now })) === 0) return 'sending'
-      return { firstAttemptAt, sentId, isQueued }
+      const begun = { firstAttemptAt, sentId, isQueued }
+      if (sentId !== undefined || isQueued) return begun
+      if ((yield* run(TEXTS.hold, { key, now })) === 0) return 'sending'
+      if (mail === undefined) return begun
+      const { stream, address, payload } = mail
+      const expiresAt = now + EXPIRES_MS[stream]
+      const message = { id: key, stream, key: `${stream}.${key}`, payload, expiresAt, leaseMs: 0 }
+      yield* queue.queue(message, { subscription: undefined, address, createdAt: firstAttemptAt, now })
+      yield* run(TEXTS.release, { key, now })
+      return begun
     }),
+  keep: async (held) => void (await one(run(TEXTS.keep, held))),
   release: async (held) => void (await one(run(TEXTS.release, held))),
   recordSent: ({ key, id, now }) =>
     write(function* () {

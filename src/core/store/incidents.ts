@@ -1,11 +1,11 @@
 import type { AuditEntry } from '../audit.ts'
-import { LEASE_MS } from '../delivery/lease.ts'
 import type { QueuedMessage } from '../delivery/messages.ts'
 import type { JobRecord } from '../delivery/retries.ts'
 import { MOST_SKEW_MS } from '../durations.ts'
 import { ABOUT_PAUSES } from '../incidents/conditions.ts'
 import { plannedAlerts, REMINDER_MS } from '../incidents/due.ts'
 import * as model from '../incidents/incident.ts'
+import { LEASE_MS } from '../lease.ts'
 import { dueText, noticeSteps as notices, messageSteps as queue } from './messages.ts'
 import { addAudit, all, first, insertRows, lock, run, SPACE, type Sql, type Steps } from './sql.ts'
 

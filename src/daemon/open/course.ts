@@ -65,7 +65,7 @@ const oneLine = (text: string) => shortened(text.replaceAll(/[\s\p{Cc}]+/gu, ' '
 
 /** The courses and the transactional mails over one store and mailer, opened when first asked for. */
 export function openCoursePart(
-  { clock, random, log }: Host,
+  { clock, timer, random, log }: Host,
   { platform, directory, history }: OpenOptions,
   settings: Settings,
   { store, keys, isKept }: Stores,
@@ -125,6 +125,7 @@ export function openCoursePart(
     sentMail: opened.sentMail,
     addressKey: (await keys()).addressKey.reveal(),
     queue: opened.persistent ? { refusal: mailer.refusal, wake: (await course()).wake } : undefined,
+    timer,
   })
   /** Where mails are kept to be sent for certain; undefined while nothing outlives the process. */
   const keptMail = async () => {

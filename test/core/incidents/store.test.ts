@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { LEASE_MS } from '../../../src/core/delivery/lease.ts'
 import { DAY_MS, HOUR_MS, MOST_SKEW_MS } from '../../../src/core/durations.ts'
 import type { AlertClaim, IncidentStore } from '../../../src/core/incidents/incident.ts'
+import { LEASE_MS } from '../../../src/core/lease.ts'
 import {
   change,
   channelOf,

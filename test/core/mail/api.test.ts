@@ -86,7 +86,7 @@ test.each<[row: HttpRow, how: string, url: () => Promise<string>, key?: string]>
   expect(JSON.stringify(outcome)).not.toMatch(/canary|localhost|invalid/)
 })
 
-test('a proxy that says nothing is left after half a minute, and the message has not been sent', async () => {
+test('a proxy that says nothing is left after half a minute: the message has not been sent, and the mailer can be closed', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
   const silent: Socket[] = []
@@ -94,9 +94,20 @@ test('a proxy that says nothing is left after half a minute, and the message has
     silent.push(socket)
     socket.once('data', () => vi.advanceTimersByTime(30_000))
   })
-  expect(await mailerTo(url).send(WELCOME)).toEqual(HTTP_OUTCOMES['proxy-refused'].outcome)
-  // Closing the mailer waits for the proxy.
-  for (const socket of silent) socket.destroy()
+  const mailer = mailerTo(url)
+  expect(await mailer.send(WELCOME)).toEqual(HTTP_OUTCOMES['proxy-refused'].outcome)
+  let isClosed = false
+  const closing = mailer.close().then(() => {
+    isClosed = true
+  })
+  await new Promise((resolve) => setImmediate(resolve))
+  // An attempt that could still succeed is waited for.
+  vi.advanceTimersByTime(59_999)
+  await new Promise((resolve) => setImmediate(resolve))
+  expect([isClosed, silent[0]?.destroyed]).toEqual([false, false])
+  vi.advanceTimersByTime(1)
+  await closing
+  for (const socket of silent) await expect.poll(() => socket.destroyed).toBe(true)
 })
 
 test('a redirect is not followed: the key goes nowhere else', async () => {

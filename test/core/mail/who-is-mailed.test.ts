@@ -231,7 +231,7 @@ async function transactional(
   let now = NOW
   const definition = (name: string, by: 'person' | 'service', allowance?: 'invite') =>
     ({ name, ask: { by, inputs: [], resolve }, ...(allowance && { allowance }) }) as MailDefinition
-  const kept = { sentMail: store.sentMail, addressKey: 'key', queue: undefined }
+  const kept = { sentMail: store.sentMail, addressKey: 'key', queue: undefined, timer: systemClock }
   const { ask } = openTransactionalMail(inner, kept, {
     mails: {
       definitions: [

@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici'
 import { once } from '../../calls.ts'
 import type { ApiProvider } from '../../env/settings.ts'
 import { codeOf } from '../../errors.ts'
-import { systemClock } from '../../host.ts'
+import { systemClock, within } from '../../host.ts'
 import { jsonObject } from '../../is-record.ts'
 import { dispatcherTo } from '../../network/exchange.ts'
 import type { Network } from '../../network/get.ts'
@@ -153,7 +153,8 @@ export function openApi({
       // A gateway answers 502 to 504 while the provider behind it is away.
       if (isRefused || (status >= 502 && status <= 504)) throw new MailFault(httpOutcome({ status }).reason)
     },
-    close: once(() => pool.close()),
+    // A proxy that says nothing would keep it open for good.
+    close: once(() => within(2 * ANSWER_MS, pool.close(), () => pool.destroy())),
   }
 }
 

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import type { Timer } from '../host.ts'
+import type { Timer } from './host.ts'
 
 /** How long claims are held; a crashed process's lessons are taken over after this. */
 export const LEASE_MS = 90_000

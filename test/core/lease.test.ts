@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { Claim } from '../../../src/core/course/subscription.ts'
-import { createLease } from '../../../src/core/delivery/lease.ts'
-import { virtualTime } from '../../simulation/virtual-time.ts'
+import type { Claim } from '../../src/core/course/subscription.ts'
+import { createLease } from '../../src/core/lease.ts'
+import { virtualTime } from '../simulation/virtual-time.ts'
 
 const SECOND = 1000
 /** A lease asks nothing of a claim but that it is the same one. */
