@@ -123,9 +123,12 @@ function counting() {
   const looks = conditionsOf({ outcomes: metrics.watchOutcomes(), mailFailure }, clock.now)
   const times = (count: number, work: () => void) => Array.from({ length: count }).forEach(work)
   return {
-    feedbackRefused: (count: number) => times(count, () => metrics.feedback('standard', 'refused')),
-    answered: (route: string, status: number, count: number) =>
-      times(count, () => metrics.answered({ service: 'web', method: 'POST', route, status, durationMs: 1 })),
+    feedbackRefused: (count: number) =>
+      times(count, () => metrics.series.platformctl_feedback_webhooks_total.inc({ result: 'refused' })),
+    answered: (route: string, status: number, count: number, isForged?: true) =>
+      times(count, () =>
+        metrics.answered({ service: 'web', method: 'POST', route, status, durationMs: 1, isForged }),
+      ),
     storeBusy: (count: number) => times(count, () => metrics.series.platformctl_pool_exhausted_total.inc()),
     busy: metrics.storeBusyReason,
     mail: (stream: StreamName, outcome: 'sent' | 'failed' | 'unknown', count: number) =>
@@ -203,10 +206,12 @@ test('a route whose answers are errors is reported, although every probe is well
   expect(await it.reasons(13)).toEqual({})
 })
 
-test('unsubscriptions and payments that are refused are reported, but not forged feedback or what anybody asks for that is not there', async () => {
+test('unsubscriptions and payments that are refused are reported, but not forged ones, feedback, or what anybody asks for that is not there', async () => {
   const it = counting()
   it.answered('/api/email/unsubscribe', 405, 50)
   it.answered('/api/email/feedback/:provider', 400, 50)
+  it.answered('/api/payments/webhook', 400, 50, true)
+  it.answered('/api/payments/webhook', 503, 50, true)
   it.answered('/api/payments/webhook', 400, 3)
   it.answered('/api/payments/webhook', 200, 3)
   expect(await it.reasons(1)).toEqual({})

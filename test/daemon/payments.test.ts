@@ -1,9 +1,10 @@
 import { createHmac } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { expect, test } from 'vitest'
+import { HOUR_MS } from '../../src/core/durations.ts'
 import type { PaymentEvent } from '../../src/daemon/index.ts'
-import { accountPlatform, bodyOf, NOW, token } from '../support/accounts.ts'
-import { keptLog, opened } from '../support/opened.ts'
+import { accountPlatform, bodyOf, clock, NOW, token } from '../support/accounts.ts'
+import { asking, keptLog, opened } from '../support/opened.ts'
 import { serveBodies } from '../support/servers.ts'
 
 const WEBHOOK_SECRET = 'whsec_of-thirty-two-bytes-at-least'
@@ -232,6 +233,74 @@ test.each([
   expect(response.status).toBe(400)
   expect(await bodyOf(response)).toMatchObject({ code: 'signature_invalid' })
   expect(events).toEqual([])
+})
+
+/** A platform that counts refused webhooks: by who may have sent them, and those of the provider alone raise the alert. */
+async function refusing() {
+  let elapsed = 0
+  const now = () => NOW + elapsed
+  const { platform } = await accountPlatform({ env: PAYMENTS, clock: { ...clock, now } })
+  const { ask, post } = asking(platform)
+  const deliver = async (header: string, body = BODY) =>
+    (await post('/api/payments/webhook', body, header === '' ? {} : { 'Stripe-Signature': header })).status
+  const counted = async (route: string) => {
+    const text = await (await ask('/metrics', { from: '127.0.0.1' })).text()
+    return Number(text.match(`http_requests_total\\{[^}]*route="${route}",status="4..[^ ]* (\\d+)`)?.[1] ?? 0)
+  }
+  return {
+    deliver,
+    signed: (how: Parameters<typeof sign>[1] = {}) =>
+      sign(BODY, { at: Math.floor(now() / 1000), ...how }).header,
+    pass(ms: number) {
+      elapsed += ms
+    },
+    refused: async () => ({
+      ofProvider: await counted('/api/payments/webhook'),
+      ofAnybody: await counted('\\(forged\\)'),
+    }),
+  }
+}
+
+test.each([
+  ['no signature', ''],
+  ['a text', 'signed'],
+  ['a time alone', `t=${GOOD.at}`],
+  ['no time', `v1=${GOOD.v1}`],
+  ['two times', `t=${GOOD.at},t=${GOOD.at},v1=${GOOD.v1}`],
+  ['a signature that is too short', `t=${GOOD.at},v1=${GOOD.v1.slice(1)}`],
+])(
+  'a webhook with %s, which no provider sends, is refused and raises no alert, however large',
+  async (_, header) => {
+    const it = await refusing()
+    expect(await it.deliver(header)).toBe(400)
+    expect(await it.refused()).toEqual({ ofProvider: 0, ofAnybody: 1 })
+    expect(await it.deliver(header, 'x'.repeat(300_000))).toBe(413)
+    expect(await it.refused()).toMatchObject({ ofProvider: 0 })
+  },
+)
+
+test('webhooks of a provider with another secret or clock count towards the alert, also after those of anybody', async () => {
+  const it = await refusing()
+  await it.deliver('')
+  for (let n = 0; n < 3; n += 1) expect(await it.deliver(it.signed({ secret: 'another' }))).toBe(400)
+  expect(await it.refused()).toEqual({ ofProvider: 3, ofAnybody: 1 })
+  expect(await it.deliver(it.signed({ at: NOW / 1000 - 301 }))).toBe(400)
+  expect(await it.refused()).toEqual({ ofProvider: 4, ofAnybody: 1 })
+})
+
+test('wrong signatures raise no alert within six hours of a right one, but right ones of another time do', async () => {
+  const it = await refusing()
+  expect(await it.deliver(it.signed())).toBe(200)
+  const forged = () => it.deliver(it.signed({ secret: 'another' }))
+  expect([await forged(), await forged(), await forged()]).toEqual([400, 400, 400])
+  expect(await it.refused()).toEqual({ ofProvider: 0, ofAnybody: 3 })
+  expect(await it.deliver(it.signed({ at: NOW / 1000 + 301 }))).toBe(400)
+  it.pass(6 * HOUR_MS)
+  await forged()
+  expect(await it.refused()).toEqual({ ofProvider: 1, ofAnybody: 4 })
+  it.pass(1)
+  await forged()
+  expect(await it.refused()).toEqual({ ofProvider: 2, ofAnybody: 4 })
 })
 
 test('one good signature among others is enough, while a secret is rolled, also without a host’s part', async () => {

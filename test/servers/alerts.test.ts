@@ -313,7 +313,9 @@ const TROUBLES: Readonly<Record<string, Trouble>> = {
       PAYMENTS_WEBHOOK_SECRET: 'whsec_of-thirty-two-bytes-at-least',
       PAYMENTS_PRICE_PRO_MONTHLY: 'price_1PaymentsProMonthly',
     }),
-    fault: forgedCalls('/api/payments/webhook', () => ({ 'Stripe-Signature': 't=1,v1=00' })),
+    fault: forgedCalls('/api/payments/webhook', ({ now }) => ({
+      'Stripe-Signature': `t=${Math.floor(now() / 1000)},v1=${'0'.repeat(64)}`,
+    })),
     fires: ['PlatformCallsRefused'],
     isNew: true,
   },

@@ -2,6 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { DAY_MS } from '../durations.ts'
 import { PlatformError } from '../errors.ts'
 import type { Host } from '../host.ts'
+import { isRecent, unixTime } from '../mail/feedback/provider.ts'
 import type { Secret, SecretPair } from '../secret.ts'
 import type { Store } from '../store/store.ts'
 
@@ -21,8 +22,6 @@ export interface PaymentEvent {
 export type OnPaymentEvent = (event: PaymentEvent) => void | Promise<void>
 
 export const SIGNATURE_HEADER = 'Stripe-Signature'
-/** A signature further away than this is refused as a replay, as the provider's own libraries do. */
-const WINDOW_SECONDS = 300
 const LEASE_MS = 60_000
 const MOST_SIGNATURES = 8
 
@@ -35,20 +34,23 @@ export function signatureOf(body: string, secret: Secret, now: number): string {
   return `t=${time},v1=${hmac(secret, time, body).digest('hex')}`
 }
 
-/** Whether a body is signed with one of our secrets. The provider sends several signatures while it rotates its own. */
-export function isSigned(body: string, header: string, secret: SecretPair, now: number): boolean {
-  const fields = header.split(',').map((field) => field.trim().split('=') as [string, string | undefined])
-  const times = fields.flatMap(([name, value]) => (name === 't' ? [value ?? ''] : []))
-  const [time = ''] = times
-  if (times.length !== 1 || !/^\d{1,12}$/.test(time)) return false
-  if (Math.abs(now / 1000 - Number(time)) > WINDOW_SECONDS) return false
-  const expected = secret.accepted.map((one) => hmac(one, time, body).digest())
-  const given = fields.flatMap(([name, value = '']) =>
-    name === 'v1' && /^[0-9a-f]{64}$/i.test(value) ? [Buffer.from(value, 'hex')] : [],
-  )
-  return given
-    .slice(0, MOST_SIGNATURES)
-    .some((signature) => expected.some((one) => timingSafeEqual(signature, one)))
+/** Reads the header; undefined: it does not have the provider's form. */
+export function readSignature(header: string) {
+  const fields = header.split(',').map((field) => field.trim().split('='))
+  const all = (wanted: string) => fields.flatMap(([name, value = '']) => (name === wanted ? [value] : []))
+  const [time = '', ...others] = all('t')
+  const signatures = all('v1').filter((value) => /^[0-9a-f]{64}$/i.test(value))
+  if (Number.isNaN(unixTime(time)) || others.length > 0 || signatures.length === 0) return undefined
+  // The provider sends several while it rotates its own secret.
+  const given = signatures.slice(0, MOST_SIGNATURES).map((value) => Buffer.from(value, 'hex'))
+  return {
+    /** Whether the body is signed with one of our secrets. */
+    fits(body: string, { accepted }: SecretPair): boolean {
+      const expected = accepted.map((one) => hmac(one, time, body).digest())
+      return given.some((signature) => expected.some((one) => timingSafeEqual(signature, one)))
+    },
+    isRecent: (now: number) => isRecent(unixTime(time), now),
+  }
 }
 
 /** Hands each event to the host once. `busy`: another delivery of it is being handled at this moment. */

@@ -27,11 +27,10 @@ export function createApp(site: Site, gate: Gate, counted: Counted, allowed: All
   }
   for (const route of routes) {
     const Allow = route.methods.join(', ').replace('GET', 'GET, HEAD')
+    const error = new PlatformError('method_not_allowed', `This route takes ${Allow}.`)
     app.all(route.path, ({ env: c }) => {
       c.route = route
-      return errorResponse(new PlatformError('method_not_allowed', `This route takes ${Allow}.`), c, {
-        Allow,
-      })
+      return errorResponse(error, c, { Allow })
     })
   }
   app.notFound(({ env: c }) =>
@@ -70,10 +69,11 @@ export function createApp(site: Site, gate: Gate, counted: Counted, allowed: All
     }
     response.headers.set('X-Request-Id', c.requestId)
     if (allowsOrigin) addCorsHeaders(request, response, allowsOrigin)
-    const { path, limits } = c.route ?? {}
+    const { path: route, limits } = c.route ?? {}
     const { status } = response
     const durationMs = clock.monotonic() - began
-    const answered = { service: service.name, method: request.method, route: path, status, durationMs }
+    const { isForged } = c
+    const answered = { service: service.name, method: request.method, route, status, durationMs, isForged }
     noteAnswer(site, answered, c.requestId, status === 200 && limits?.length === 0)
     return response
   }
@@ -114,9 +114,8 @@ function tooLong({ url }: Request, { length }: readonly string[] = []): Platform
 }
 
 function firstFrame(error: Error): string | undefined {
-  return error.stack
-    ?.split('\n')
-    .find((line) => /^\s+at /.test(line))
-    ?.trim()
+  return /^\s+at .*/m
+    .exec(error.stack ?? '')?.[0]
+    .trim()
     .slice(0, 200)
 }

@@ -26,7 +26,7 @@ const personal = rows({ personal: true })
 const SERVICE = 'the name of a service'
 const PROBE = 'the probes of the service'
 const STATE = ['ok', 'degraded', 'failing', 'skipped']
-export const FEEDBACK_RESULTS = ['recorded', 'confirmed', 'not_understood', 'refused', 'forged'] as const
+const FEEDBACK_RESULTS = ['recorded', 'confirmed', 'not_understood', 'refused', 'forged'] as const
 const SHORT = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 const LONG = [0.1, 0.5, 1, 5, 10, 30, 60, 300]
 
@@ -58,7 +58,7 @@ const METRICS = {
   platformctl_http_requests_total: counter('Requests answered. 429 are those that a rate limit refused.', {
     service: SERVICE,
     method: ['GET', 'HEAD', 'POST', 'OPTIONS', 'other'],
-    route: 'the declared path, `(none)` for an address that is no route',
+    route: 'the declared path; `(none)`: no route; `(forged)`: a forged payment',
     status: 'the HTTP status',
   }),
   platformctl_http_request_duration_seconds: histogram('Time from a request to its answer.', SHORT, {

@@ -6,11 +6,9 @@ import type { FeedbackProviderName } from '../../core/env/settings.ts'
 import type { HealthReport, ProbeResult } from '../../core/health/probe.ts'
 import type { Health } from '../../core/health/runner.ts'
 import { type Clock, within } from '../../core/host.ts'
-import type { FeedbackKind } from '../../core/mail/feedback/event.ts'
 import { STREAMS, type StreamName } from '../../core/mail/holds.ts'
 import type { Service } from '../../core/service.ts'
 import type { Store } from '../../core/store/store.ts'
-import type { FEEDBACK_RESULTS } from './catalog.ts'
 import { watchOutcomes } from './outcomes.ts'
 import { clear, openRegistry, readProcess, startAtZero, watchEventLoop } from './registry.ts'
 
@@ -32,6 +30,7 @@ export interface Answered {
   readonly route: string | undefined
   readonly status: number
   readonly durationMs: number
+  readonly isForged?: true | undefined
 }
 
 export type Metrics = ReturnType<typeof openMetrics>
@@ -166,7 +165,8 @@ export function openMetrics(clock: Clock, options: MetricsOptions) {
   return {
     /** The catalog's metrics by their names, for what is counted where it happens. */
     series: metrics,
-    answered({ service, method, route = '(none)', status, durationMs }: Answered): void {
+    answered({ service, method, route: declared = '(none)', status, durationMs, isForged }: Answered): void {
+      const route = isForged ? '(forged)' : declared
       const known = METHODS.has(method) ? method : 'other'
       metrics.platformctl_http_requests_total.inc({ service, method: known, route, status })
       metrics.platformctl_http_request_duration_seconds.observe({ service, route }, durationMs / 1000)
@@ -194,15 +194,6 @@ export function openMetrics(clock: Clock, options: MetricsOptions) {
           metrics.platformctl_dispatch_duration_seconds.observe((clock.monotonic() - began) / 1000)
         }
       },
-    /** A webhook of the mail provider was answered; `kinds` are those of the events that it reported for the first time. */
-    feedback(
-      provider: FeedbackProviderName,
-      result: (typeof FEEDBACK_RESULTS)[number],
-      kinds: readonly FeedbackKind[] = [],
-    ): void {
-      metrics.platformctl_feedback_webhooks_total.inc({ result })
-      for (const kind of kinds) metrics.platformctl_feedback_total.inc({ provider, kind })
-    },
     watchOutcomes() {
       const judge = watchOutcomes(metrics, clock)
       return async (...given: Parameters<typeof judge>) => {
@@ -214,11 +205,8 @@ export function openMetrics(clock: Clock, options: MetricsOptions) {
     /** What the last judgement said of requests that got no connection of the store. */
     storeBusyReason: () => busy,
     /** The certificate at an address; undefined if it could not be read. */
-    certificate(variable: string, found?: { readonly validTo: number; readonly valid: boolean }): void {
-      if (found === undefined) {
-        metrics.platformctl_certificate_valid.remove({ variable })
-        return
-      }
+    certificate(variable: string, found?: { readonly validTo: number; readonly valid: boolean }) {
+      if (found === undefined) return metrics.platformctl_certificate_valid.remove({ variable })
       metrics.platformctl_certificate_expires_timestamp_seconds.set({ variable }, found.validTo / 1000)
       metrics.platformctl_certificate_valid.set({ variable }, found.valid ? 1 : 0)
     },

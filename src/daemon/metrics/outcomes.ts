@@ -40,7 +40,7 @@ export const OUTCOME_ALERTS = {
   },
   requests_failing: {
     metric: 'platformctl_http_requests_total',
-    of: { route: '!.*health.*' },
+    of: { route: '!.*(health|forged).*' },
     bad: { status: '5..' },
     by: 'route',
     least: 5,
@@ -55,7 +55,7 @@ export const OUTCOME_ALERTS = {
   },
   calls_refused: {
     metric: 'platformctl_http_requests_total',
-    // Called by programs that give up: what they are refused is lost. Anybody can ask for what does not exist.
+    // Called by programs that give up: what they are refused is lost. What anybody can ask for is not among it.
     of: { route: '/api/email/unsubscribe|/api/payments/webhook', status: '!40[45]' },
     bad: { status: '40[0-36-9]|4[1-9].|5..' },
     by: 'route',

@@ -1,9 +1,9 @@
 import * as z from 'zod'
 import { localLimiter, policiesOf } from '../../core/access/limit/limiter.ts'
-import { HOUR_MS } from '../../core/durations.ts'
 import { engineVariables } from '../../core/env/groups.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { FEEDBACK_KINDS } from '../../core/mail/feedback/event.ts'
+import { SECRET_WORKS_MS } from '../../core/mail/feedback/provider.ts'
 import { readWebhook, WRONG_PASSWORD } from '../../core/mail/feedback/providers.ts'
 import { createFetchText } from '../../core/mail/feedback/ses.ts'
 import { applyFeedback } from '../../core/mail/feedback/store.ts'
@@ -22,9 +22,6 @@ const FeedbackAnswer = z.strictObject({
   repeated: count.describe('Those of them that took effect before.'),
   ignored: count.describe('What says nothing about a recipient, or names no valid address.'),
 })
-
-/** Providers repeat for eight hours or more: an alert after this loses nothing. */
-const WORKS_MS = 6 * HOUR_MS
 
 export const route = () =>
   defineRoute({
@@ -59,6 +56,7 @@ export const route = () =>
       const fetchText = createFetchText()
       const { authFailure } = policiesOf(limits.perMinute)
       const refusals = localLimiter(clock)
+      const webhooks = metrics.series.platformctl_feedback_webhooks_total
       /** When the secret was last right. A secret that works is not wrong, but after a start it may be another one. */
       let rightAt = Number.NEGATIVE_INFINITY
       return async (c) => {
@@ -77,9 +75,9 @@ export const route = () =>
         const { signature = 'right' } = reading.kind === 'refused' ? reading : {}
         if (signature === 'right') rightAt = now
         if (reading.kind === 'refused') {
-          const works = now - rightAt <= WORKS_MS
+          const works = now - rightAt <= SECRET_WORKS_MS
           const isForged = signature === 'none' || (signature === 'wrong' && works)
-          metrics.feedback(provider, isForged ? 'forged' : 'refused')
+          webhooks.inc({ result: isForged ? 'forged' : 'refused' })
           // A password can be guessed, so the gate limits wrong ones. Only here, a right signature is never too many.
           const isPassword = reading === WRONG_PASSWORD
           const retryAfterSeconds = Math.ceil(refusals.take(authFailure, c.client).retry / 1_000_000)
@@ -94,7 +92,7 @@ export const route = () =>
         }
         c.passed()
         if (reading.kind === 'confirmed') {
-          metrics.feedback(provider, 'confirmed')
+          webhooks.inc({ result: 'confirmed' })
           log.info('feedback_confirmed', 'the topic of the provider’s feedback was confirmed', { provider })
           return { events: 0, repeated: 0, ignored: 0 }
         }
@@ -102,14 +100,15 @@ export const route = () =>
         await mailService.tally.flush().catch(() => {})
         const taken = await applyFeedback({ ...list, feedback: reading.feedback, source: provider, now })
         if (reading.kind === 'not-understood') {
-          metrics.feedback(provider, 'not_understood')
+          webhooks.inc({ result: 'not_understood' })
           log.warn('feedback_not_understood', `feedback was not understood: ${reading.reason}`, { provider })
           parseJson(Buffer.from(body).toString(), FeedbackRequest)
           // A repeat would not be understood either, and providers switch off webhooks that keep failing.
           return { events: 0, repeated: 0, ignored: 1 }
         }
         const { counts, recorded, pause } = taken
-        metrics.feedback(provider, 'recorded', recorded)
+        webhooks.inc({ result: 'recorded' })
+        for (const kind of recorded) metrics.series.platformctl_feedback_total.inc({ provider, kind })
         log.info('feedback', 'feedback of the mail provider was recorded', { provider, ...counts })
         if (pause?.at === now) log.error('mail_paused', `courses are paused: ${pause.reason}`)
         const { repeated, ignored } = counts

@@ -88,6 +88,9 @@ export const UNFIT = refused('wrong', 'the signature does not fit')
 /** Older, or from a clock that is ahead. Look for it last: only a right signature says that a clock is wrong. */
 export const NOT_RECENT = refused('right', 'the signature is too old, or from the future: compare the clocks')
 
+/** How long after a right signature a wrong one counts as forged: providers repeat for eight hours or more, so a later alert loses nothing. */
+export const SECRET_WORKS_MS = 6 * 60 * 60 * 1000
+
 export const isRecent = (at: number, now: number, mostMs = TOLERANCE_MS) =>
   now - at <= mostMs && at - now <= TOLERANCE_MS
 /** UTC milliseconds of Unix seconds; NaN for another text. */
