@@ -1,6 +1,6 @@
 import { perObject } from '../calls.ts'
 import type { Message } from './mailer.ts'
-import { escapeHtml, type Part } from './template.ts'
+import { fill, type Part } from './template.ts'
 
 /** A piece of a message: encoded text, or static bytes that were encoded when the mail was first sent. */
 export type Piece = string | Uint8Array
@@ -19,13 +19,8 @@ export function encodedFill(
   return (message, part, onto) => {
     const { source } = message
     if (source === undefined) return void onto.push(encode(message[part]))
-    for (const piece of encodedOnce(source.compiled[part])) {
-      if (piece instanceof Uint8Array) onto.push(piece)
-      else {
-        const value = source.slots[piece.slot] ?? ''
-        onto.push(encode(piece.as === 'plain' ? value : escapeHtml(value)))
-      }
-    }
+    for (const piece of encodedOnce(source.compiled[part]))
+      onto.push(piece instanceof Uint8Array ? piece : encode(fill([piece], source.slots)))
   }
 }
 

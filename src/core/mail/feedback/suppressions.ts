@@ -168,10 +168,8 @@ const REASONS: Readonly<Record<SuppressionCause, string>> = {
 }
 
 function causeOf(cells: readonly string[]): SuppressionCause | 'passing' | undefined {
-  for (const cell of cells) {
-    const word = SAID.find(([pattern]) => pattern.test(cell))
-    if (word) return word[1]
-  }
+  const [said] = cells.flatMap((cell) => SAID.filter(([pattern]) => pattern.test(cell)))
+  if (said) return said[1]
   const code = enhancedCode(...cells)
   if (code === undefined) return undefined
   return bounceKind(code) === 'hard-bounce' ? 'hard-bounce' : 'passing'
