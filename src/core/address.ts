@@ -77,8 +77,7 @@ export function parseMailbox(text: string): ParsedAddress {
 /** A display name as it is shown; undefined if the text is none: quotes hold anything, other names no `<`, `>`, `"` or `@`. */
 function displayName(text: string): string | undefined {
   if (!text.startsWith('"')) return /[<>"@]/.test(text) ? undefined : text
-  const quoted = /^"((?:[^"\\]|\\.)*)"$/.exec(text)?.[1]
-  return quoted?.replace(/\\(.)/g, '$1').trim()
+  return /^"((?:[^"\\]|\\.)*)"$/.exec(text)?.[1]?.replace(/\\(.)/g, '$1').trim()
 }
 
 /** The address with its domain in ASCII (UTS-46), as SMTP and providers take it; the local part stays as it is. */

@@ -45,8 +45,7 @@ export const replicaOf = ({ dataFolder }: DaemonOptions) => `${hostname()}:${pat
 export type Started = Pick<DaemonOptions, 'env' | 'platform' | 'envFiles' | 'dataFolder' | 'pointerFolder'>
 
 export function placesOf({ platform, envFiles = [], dataFolder }: Started): Places {
-  const definition = platform.definition?.file ?? null
-  return { definition, envFiles, dataFolder: path.resolve(dataFolder) }
+  return { definition: platform.definition?.file ?? null, envFiles, dataFolder: path.resolve(dataFolder) }
 }
 
 /** Writes daemon.json for the commands that use this folder's store. The daemon also runs without it. */

@@ -139,8 +139,7 @@ const GRACE = 0.1
 function heartbeatsOf({ heartbeats = {} }: PlatformDefinition): readonly HeartbeatDefinition[] {
   return Object.entries(heartbeats).map(([name, { every, grace, label }]) => {
     const everyMs = parseDuration(every ?? '') ?? DAY_MS
-    const graceMs = parseDuration(grace ?? '') ?? everyMs * GRACE
-    return { name, everyMs, graceMs, ...given({ label }) }
+    return { name, everyMs, graceMs: parseDuration(grace ?? '') ?? everyMs * GRACE, ...given({ label }) }
   })
 }
 

@@ -24,8 +24,7 @@ const status = courseCommand({
       return { id, day, ...problem, nextAttemptAt, messageId, address: addressHint(address) }
     })
     const now = context.clock.now()
-    const columns = listColumns(context.stdout)
-    const text = courseStatusText({ counts, paused, problems, now, columns })
+    const text = courseStatusText({ counts, paused, problems, now, columns: listColumns(context.stdout) })
     return { json: { ...counts, paused, problems: waiting }, text }
   },
 })

@@ -108,8 +108,7 @@ export async function recordDays(history: History, last: number, { probes, troub
     if (within(at, SILENT)) return
     const observations = Object.entries(probes).flatMap(([service, latencies]) => {
       const observe = (probe: string, state: ProbeState, latencyMs?: number, reason?: string) => {
-        const credit = { state, from: at - creditMs, to: at }
-        return { service, probe, state, reason, latencyMs, credit }
+        return { service, probe, state, reason, latencyMs, credit: { state, from: at - creditMs, to: at } }
       }
       const own = Object.entries(latencies).map(([probe, typical]) => {
         const now = trouble.find((one) => one.service === service && one.probe === probe && within(at, one))

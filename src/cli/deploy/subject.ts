@@ -128,8 +128,7 @@ function packagesIn(folder: string): Partial<Pick<Subject, 'tarballs' | 'isLocke
   const file = path.join(folder, 'package-lock.json')
   if (!existsSync(file)) return {}
   const { packages = {} } = parse(file)
-  const installed = packages['node_modules/platformctl']
-  if (installed === undefined) return {}
+  if (packages['node_modules/platformctl'] === undefined) return {}
   const needed = Object.entries(packages).filter(([, one]) => !one.dev)
   const linked = needed.find(([, one]) => one.link)
   if (linked)

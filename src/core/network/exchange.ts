@@ -24,10 +24,9 @@ export function exchange(
   const stop = new AbortController()
   const ask = async () => {
     const ends = signal ? AbortSignal.any([signal, stop.signal]) : stop.signal
-    // `withinMs` bounds all of it.
-    const unbounded = { headersTimeout: 0, bodyTimeout: 0 }
     const dispatcher = sharedAgent(EnvHttpProxyAgent) ?? getGlobalDispatcher()
-    const asked = { dispatcher, ...unbounded, ...options, signal: ends }
+    // `withinMs` bounds all of it.
+    const asked = { dispatcher, headersTimeout: 0, bodyTimeout: 0, ...options, signal: ends }
     const { statusCode, body } = await request(url, asked)
     return { status: statusCode, text: (await boundedBody(body, mostBytes)).toString() }
   }

@@ -100,7 +100,7 @@ export function dispatch({ one, read, write }: Sql, rowByRow?: RowByRow) {
         yield* takeDue(TEXTS.failed, Math.min(retries, limit - taken.length))
         yield* takeDue(TEXTS.fresh, limit - taken.length)
         yield* takeDue(TEXTS.failed, limit - taken.length)
-        return taken.flatMap((one) => claiming.claimOf(one) ?? []).sort(claiming.compareClaims)
+        return claiming.inTurn(taken.flatMap((one) => claiming.claimOf(one) ?? []))
       })
     },
     async keep({ claims, call, now, leaseMs }) {

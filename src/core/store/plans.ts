@@ -83,8 +83,7 @@ export function plans({ one, write }: Sql) {
           else if (isUnused) deleted += yield* run(TEXTS.drop, plan)
         }
         if (deleted === 0) return
-        const named = (yield* listPlans()).flatMap(textsOf)
-        yield* run(TEXTS.dropTexts, { named })
+        yield* run(TEXTS.dropTexts, { named: (yield* listPlans()).flatMap(textsOf) })
       })
     },
   } satisfies Partial<CourseStore>

@@ -53,8 +53,7 @@ export function* metaIn(name: string): Steps<string | undefined> {
 export function* readSchema(latest: number): Steps<StoreSchema & { readonly readable: boolean }> {
   const version = yield* schemaVersion()
   if (version <= latest) return { version, latest, readable: true }
-  const said = yield* metaIn('readable_from')
-  const [of, from = Number.NaN] = said?.split(':').map(Number) ?? []
+  const [of, from = Number.NaN] = (yield* metaIn('readable_from'))?.split(':').map(Number) ?? []
   return { version, latest, readable: of === version && from <= latest }
 }
 

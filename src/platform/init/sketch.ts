@@ -52,8 +52,7 @@ export function readExample(text: string): readonly Sketch[] {
 
 function valueIn(rest: string): string {
   const text = rest.trim()
-  const quoted = /^(["'`])(.*?)\1/.exec(text)?.[2]
-  return (quoted ?? text.replace(/(?:^|\s)#.*$/s, '')).trim()
+  return (/^(["'`])(.*?)\1/.exec(text)?.[2] ?? text.replace(/(?:^|\s)#.*$/s, '')).trim()
 }
 
 const MARK = /@(\w+)(?:=("[^"]*"|\w+\([^)]*\)|[^\s@]+))?/g

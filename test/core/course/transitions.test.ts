@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Claim, SubscriptionRecord } from '../../../src/core/course/subscription.ts'
 import {
   claimOf,
-  compareClaims,
+  inTurn,
   lostAttempt,
   record,
   resolve,
@@ -127,17 +127,13 @@ test('a claim sets its lease and its call, keeps the moment of the first attempt
   expect(take({ ...taken, problem: failed }, lease).problem).toEqual(again.problem)
 })
 
-test('claims go out with the longest in hand first, then the oldest', () => {
-  const order = [
-    { ...claim, firstAttemptAt: 2, confirmedAt: 1 },
-    { ...claim, firstAttemptAt: 1, confirmedAt: 3 },
-    { ...claim, firstAttemptAt: 1, confirmedAt: 2 },
-  ].sort(compareClaims)
-  expect(order.map(({ firstAttemptAt, confirmedAt }) => [firstAttemptAt, confirmedAt])).toEqual([
-    [1, 2],
-    [1, 3],
-    [2, 1],
-  ])
+test('claims leave as they were claimed, but of those that failed before one in every twenty', () => {
+  const of = (kind: 'failed' | 'unknown') => ({ ...claim, problem: { kind, reason: 'no', since: 1 } })
+  const [failed, unknown] = [of('failed'), of('unknown')]
+  const first = Array(40).fill(claim)
+  const order = [unknown, ...first.slice(0, 18), failed, ...first.slice(18, 37), failed, ...first.slice(37)]
+  expect(inTurn([unknown, failed, failed, ...first])).toEqual(order)
+  expect(inTurn([failed, failed])).toEqual([failed, failed])
 })
 
 const next = { dueAt: NOW + DAY, lessons: 3 }

@@ -1,3 +1,4 @@
+import { RETRY_SHARE } from '../../delivery/claims.ts'
 import type { Asked } from '../../delivery/source.ts'
 import type { HistoryEntry } from '../history.ts'
 import {
@@ -61,9 +62,13 @@ export function setAside(record: SubscriptionRecord, now: number): SubscriptionR
   }
 }
 
-/** Longest in hand first, so that crashes keep no lesson past the life of its key; then the earliest confirmed. */
-export const compareClaims = (a: Claim, b: Claim): number =>
-  a.firstAttemptAt - b.firstAttemptAt || a.confirmedAt - b.confirmedAt
+/** As claimed, but with one that failed before in each RETRY_SHARE: many that are refused in a row would end the run. */
+export function inTurn(claims: readonly Claim[]): readonly Claim[] {
+  const isAgain = ({ problem }: Claim) => problem !== undefined && problem.kind !== 'unknown'
+  const order = claims.filter((one) => !isAgain(one))
+  for (const [at, one] of claims.filter(isAgain).entries()) order.splice(RETRY_SHARE * (at + 1) - 1, 0, one)
+  return order
+}
 
 /** The claim on a taken record, for a dispatcher; undefined if there is no lesson to send. */
 export function claimOf(record: SubscriptionRecord): Claim | undefined {

@@ -107,8 +107,7 @@ function row(line: Line, view: StatusView): string {
 
 /** Reasons and addresses are for operators. */
 function why({ probe, state, reason }: Line, { details }: StatusView): string {
-  const target = details?.targetOf(probe)
   const said = state === 'ok' || details === undefined ? undefined : reason
-  const texts = [said, target].filter((text) => text !== undefined)
+  const texts = [said, details?.targetOf(probe)].filter((text) => text !== undefined)
   return texts.length === 0 ? '' : `<span class="why">${texts.map(escapeHtml).join(' · ')}</span>`
 }
