@@ -1,9 +1,8 @@
-import type { Contract } from '../core/env/contract.ts'
 import type { Dialect } from '../core/env/dialects/dialect.ts'
 import { isInstalled } from '../core/env/group-warnings.ts'
 import { secretBehind } from '../core/env/secret-files.ts'
 import { rawValue } from '../core/env/settings.ts'
-import { bySeverity, type Report, validate } from '../core/env/validate.ts'
+import { bySeverity, concerned, type Report, validate } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
 import type { Service } from '../core/service.ts'
 import { type Context, type ExitCode, failure, recordedPlatform } from './context.ts'
@@ -29,9 +28,8 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
   const { deep, against, services } = input
   const { contract } = context.platform
   const loaded = await loadEnvironment(context, input.files, { ...input, reportsSecretFiles: true })
-  const isProduction = rawValue(loaded.env, 'DEPLOY_ENVIRONMENT') === 'production'
   const report = validate(contract, loaded.env, services, loaded.origin, {
-    production: input.withProcess && isProduction,
+    production: input.withProcess && rawValue(loaded.env, 'DEPLOY_ENVIRONMENT') === 'production',
     isInstalled: (name) => !input.withProcess || isInstalled(name),
   })
   // A template with a fault keeps a daemon from starting.
@@ -44,7 +42,7 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
   // Hide errors about secret files that only other services read.
   const ofFiles = loaded.findings.flatMap((finding) =>
     finding.severity !== 'error' || finding.services.some((reader) => services.includes(reader))
-      ? { ...finding, services: concerned(contract, finding, services) }
+      ? { ...finding, services: concerned(contract, finding.present, services) }
       : [],
   )
   const elsewhere = fileFinding({
@@ -63,17 +61,14 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
     ...(changes ?? []),
   ])
   const ok = findings[0]?.severity !== 'error'
-  const results = live && { live: live.results }
-  const whole = { ...report, platform: recordedPlatform(context), ok, findings, ...results }
+  const whole = {
+    ...report,
+    platform: recordedPlatform(context),
+    ok,
+    findings,
+    ...(live && { live: live.results }),
+  }
   return writeReport(context, input.name, whole, input)
-}
-
-/** The requested services that read the variables of a finding; all of them if none does. */
-function concerned(contract: Contract, { present }: Finding, services: readonly Service[]) {
-  const readers = services.filter((service) =>
-    present.some((name) => (contract.find(name) ?? secretBehind(contract, name))?.services.includes(service)),
-  )
-  return readers.length > 0 ? readers : services
 }
 
 /** One finding with the number of unknown names in the files, unless misspelled: a warning if a definition may be missing. */

@@ -21,31 +21,23 @@ export function announceEnvironment(options: Pick<DaemonOptions, 'platform' | 'e
   const report = validate(platform.contract, env, services)
   if (!report.ok)
     throw new InvalidEnvironmentError(report.findings.filter(({ severity }) => severity === 'error'))
-  for (const finding of report.findings) {
-    if (finding.severity === 'warning')
-      log.warn('environment_warning', finding.cause, { id: finding.id, fix: finding.fix })
-  }
-  for (const group of report.groups) {
-    if (group.state === 'absent')
-      log.info('group_absent', `not configured: ${group.name}`, { group: group.name, means: group.meaning })
-  }
+  for (const { severity, id, cause, fix } of report.findings)
+    if (severity === 'warning') log.warn('environment_warning', cause, { id, fix })
+  for (const { name: group, state, meaning: means } of report.groups)
+    if (state === 'absent') log.info('group_absent', `not configured: ${group}`, { group, means })
 
   const settings = readSettings(platform, env)
-  const { site, sharedStore } = settings
   const readersOf = (name: string) => platform.contract.find(name)?.services ?? []
   // Once, by the first service that browsers call from pages of another.
   const called = readersOf('CORS_ALLOWED_ORIGINS').find((service) => service !== WEB)
-  if (site.corsOrigins === undefined && called !== undefined && services.includes(called)) {
+  if (settings.site.corsOrigins === undefined && called !== undefined && services.includes(called))
     log.warn(
       'cors_at_localhost',
       'CORS_ALLOWED_ORIGINS is not set: browsers may call the API from pages on localhost only',
       { warning: 'RuntimeWarning' },
     )
-  }
-  if (
-    sharedStore === undefined &&
-    services.some((service) => readersOf('SHAREDSTORE_REST_URL').includes(service))
-  )
+  const isLimiting = readersOf('SHAREDSTORE_REST_URL').some((service) => services.includes(service))
+  if (settings.sharedStore === undefined && isLimiting)
     log.warn('limiter_in_process', 'SHAREDSTORE_REST_URL is not set: rate limits count in this process only')
   return settings
 }

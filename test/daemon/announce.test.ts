@@ -61,6 +61,23 @@ test('warnings are told with what to do, and absent groups with what that means'
   })
 })
 
+test('a start in production warns that links in mails lead to this machine', () => {
+  const { log, lines } = keptLog()
+  const env = {
+    DEPLOY_ENVIRONMENT: 'production',
+    MAILER_SMTP_URL: 'smtps://mail.example.com',
+    MAILER_FROM: 'a@example.com',
+  }
+  announceEnvironment({ platform: learning, env, services: SERVICES, log })
+  expect(lines).toContainEqual({
+    level: 'warn',
+    event: 'environment_warning',
+    message: expect.stringContaining('links in mails lead to localhost'),
+    id: 'localhost-links',
+    fix: expect.stringContaining('NEXT_PUBLIC_SITE_URL'),
+  })
+})
+
 test('a half-configured environment does not start, and names its errors, not its warnings', () => {
   const start = () => announced({ MAILER_FROM: 'a@example.com', API_URL: 'no address' })
   expect(start).toThrow(InvalidEnvironmentError)

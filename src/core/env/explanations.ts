@@ -5,11 +5,10 @@ export const WARNINGS: Readonly<Record<string, string>> = {
   'required-missing':
     'An error: the definition says that this variable or group is required, always or under a condition that holds here. Set it for every service that reads it.',
   'placeholder-value':
-    'The value looks like one that was left behind from an example (changeme, xxx, <your-key>). Set the real one, or remove the line.',
+    'The value looks left behind from an example (changeme, xxx, <your-key>). Set the real one, or remove the line.',
   'wrong-prefix':
     'Keys of this kind start with a known prefix, and this one does not. It may be another key, pasted into the wrong line.',
-  'test-key-in-production':
-    'DEPLOY_ENVIRONMENT is production, and this key belongs to the provider’s test mode: it has no real effect.',
+  'test-key-in-production': 'In production, a key of the provider’s test mode has no real effect.',
   'live-key-outside-production':
     'This key belongs to the provider’s live mode, and DEPLOY_ENVIRONMENT is not production: a test would move real money.',
   'almost-production':
@@ -44,8 +43,7 @@ export const WARNINGS: Readonly<Record<string, string>> = {
     'Readers of env files understand this line differently, so the value depends on what starts the program. platformctl env dialects compares them.',
   'refused-by-reader':
     'One of the readers that a deployment uses refuses the whole file, so the program would not start there.',
-  'package-missing':
-    'A configured feature needs an optional package that is not installed here. The feature is off until you install it.',
+  'package-missing': 'A configured feature is off until you install the optional package that it needs.',
   'names-not-read':
     'The files hold names that no group of this platform has. Other programs may read them, or one is misspelled.',
   'no-definition':
@@ -53,9 +51,11 @@ export const WARNINGS: Readonly<Record<string, string>> = {
   'secret-set-twice':
     'A secret is set both by value and by file (NAME and NAME_FILE), so it is unclear which of the two is meant. Keep one.',
   'unreadable-secret-file':
-    'NAME_FILE names a file that holds the secret NAME, and that file is missing, empty, larger than 64 KB, not text, not a regular file, or not readable by this user.',
+    'The file that NAME_FILE names for the secret NAME is missing, empty, larger than 64 KB, not text, not a regular file, or not readable by this user.',
+  'localhost-links':
+    'In production, links in mails lead to localhost: NEXT_PUBLIC_SITE_URL is unset, malformed or an address of this machine.',
   'no-alert-channel':
-    'DEPLOY_ENVIRONMENT is production and no channel for alerts is set: an incident shows only on the status page, in the log and in /metrics.',
+    'In production, no channel for alerts is set: incidents show only on the status page, in the log and in /metrics.',
   'alerts-by-mail-only':
     'Mail is the only channel for alerts, so a fault of mail itself is never reported. Add a webhook.',
   'alert-mail-off':

@@ -25,14 +25,18 @@ function isPrivate(host: string): boolean {
   )
 }
 
+const THIS_MACHINE = /^(?:(?:.+\.)?localhost\.?|0\.0\.0\.0|127(?:\.\d+){3}|\[::1?\])$/i
+
+/** Whether this address leads everybody to their own machine. */
+export const leadsToItself = (url: string): boolean => THIS_MACHINE.test(new URL(url).hostname)
+
 /** Whether the connection to a PostgreSQL on another machine may go without TLS. */
 export function connectsInClear(value: string): boolean {
   return (postgresServers(value) ?? []).some((server) => {
     const url = new URL(server)
     // Asking for searchParams loads their class.
     const parameter = (name: string) => (url.search === '' ? '' : (url.searchParams.get(name) ?? ''))
-    const isHere =
-      /^(?:localhost|127(?:\.\d+){3}|\[::1\]|%2f.*)$/i.test(url.hostname) || parameter('host').startsWith('/')
+    const isHere = leadsToItself(server) || /^%2f/i.test(url.hostname) || parameter('host').startsWith('/')
     return !isHere && !/^(?:require|verify-ca|verify-full)$/.test(parameter('sslmode'))
   })
 }

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import type { Finding } from '../finding.ts'
 import { attempt } from '../is-record.ts'
+import { leadsToItself } from './exposure.ts'
 import type { GroupState } from './settings.ts'
 
 export const ERRORTRACK_SDK = '@sentry/node'
@@ -16,7 +17,7 @@ export interface Surroundings {
   readonly isInstalled: (name: string) => boolean
 }
 
-type GroupWarning = Pick<Finding, 'id' | 'group' | 'present' | 'missing' | 'cause' | 'fix'>
+type GroupWarning = Pick<Finding, 'id' | 'group' | 'cause' | 'fix'> & { readonly about: readonly string[] }
 
 const CLAIMS: Readonly<Record<string, string>> = {
   DATASTORE_JWT_AUDIENCE: 'audience',
@@ -25,20 +26,31 @@ const CLAIMS: Readonly<Record<string, string>> = {
 
 /** Warnings about what a group as a whole does, or leaves open. */
 export function* groupWarnings(
-  /** Whether a variable is set, and well-formed. */
-  isSet: (name: string) => boolean,
+  /** The variables that are set, and well-formed. */
+  usable: ReadonlyMap<string, { readonly text: string }>,
   /** Undefined: the platform has no such group, or the services asked about read none of it. */
   stateOf: (group: string) => GroupState | undefined,
   { production, isInstalled }: Partial<Surroundings> = {},
 ): Generator<GroupWarning> {
+  const isSet = (name: string) => usable.has(name)
+  const site = 'NEXT_PUBLIC_SITE_URL'
+  const isLocal = leadsToItself(usable.get(site)?.text ?? 'http://localhost')
+  const mails = stateOf('site') !== undefined && stateOf('mail') === 'configured'
+  if (usable.get('DEPLOY_ENVIRONMENT')?.text === 'production' && mails && isLocal)
+    yield {
+      id: 'localhost-links',
+      group: 'site',
+      about: [site],
+      cause: 'This is production, and links in mails lead to localhost, where readers cannot open them.',
+      fix: `Set ${site} to the address that readers can open.`,
+    }
   const verifiers = ['DATASTORE_JWT_SECRET', 'DATASTORE_JWKS_URL'].filter(isSet)
   const unchecked = Object.keys(CLAIMS).filter((name) => !isSet(name))
   if (stateOf('identity') !== undefined && verifiers.length > 0 && unchecked.length > 0)
     yield {
       id: 'token-claims-unchecked',
       group: 'identity',
-      present: verifiers,
-      missing: unchecked,
+      about: [...verifiers, ...unchecked],
       cause: `Tokens are accepted whatever ${unchecked.map((name) => CLAIMS[name]).join(' and ')} they name.`,
       fix: `Set ${unchecked.join(' and ')} as your data store writes them.`,
     }
@@ -47,11 +59,7 @@ export function* groupWarnings(
   const dsn = 'NEXT_PUBLIC_ERRORTRACK_DSN'
   const isByMail = isSet(mail)
   if (production !== undefined && stateOf('alerts') !== undefined && !isSet(webhook)) {
-    const common = {
-      group: 'alerts',
-      present: isByMail ? [mail] : [],
-      missing: isByMail ? [webhook] : [webhook, mail],
-    }
+    const common = { group: 'alerts', about: [webhook, mail] }
     if (isByMail && (stateOf('mail') ?? 'configured') !== 'configured')
       yield {
         id: 'alert-mail-off',
@@ -78,8 +86,7 @@ export function* groupWarnings(
     yield {
       id: 'package-missing',
       group: 'errortrack',
-      present: [dsn].filter(isSet),
-      missing: [],
+      about: [dsn],
       cause: `${dsn} is set, but the package ${ERRORTRACK_SDK} is not installed here: the services report no errors.`,
       fix: `Install it beside platformctl (npm install ${ERRORTRACK_SDK}), or remove the DSN.`,
     }

@@ -32,6 +32,14 @@ export function bySeverity(findings: readonly Finding[]): Finding[] {
   return findings.toSorted((a, b) => SEVERITY_RANK[a.severity] - SEVERITY_RANK[b.severity])
 }
 
+/** The requested services that read one of these variables; all of them if none does. */
+export function concerned(contract: Contract, names: readonly string[], services: readonly Service[]) {
+  const readers = services.filter((service) =>
+    names.some((name) => (contract.find(name) ?? secretBehind(contract, name))?.services.includes(service)),
+  )
+  return readers.length > 0 ? readers : services
+}
+
 /** Every finding about an environment, in one run (CONTRACT §2). Never throws; boot gives no `surroundings`. */
 export function validate(
   contract: Contract,
@@ -48,11 +56,8 @@ export function validate(
   const names = new Set(relevant.map((variable) => variable.name))
   /** Adds a finding, of the services that read one of these variables; of all that are asked about if none does. */
   const add = (finding: Omit<Finding, 'services'> & Partial<Finding>, about = finding.present) => {
-    const concerned = services.filter((service) =>
-      about.some((name) => contract.find(name)?.services.includes(service)),
-    )
     findings.push({
-      services: concerned.length > 0 ? concerned : services,
+      services: concerned(contract, about, services),
       ...finding,
       ...finding.present.map(origin).find((place) => place !== undefined),
     })
@@ -69,16 +74,14 @@ export function validate(
     const { id, group, cause, fix } = rule
     add({ id, severity: 'error', group, cause, fix, present, missing }, about)
   }
-  const refused = new Set(
-    broken.flatMap(({ rule }) => (rule.kind === 'forbidden-value' ? [rule.variable] : [])),
-  )
+  const refused = broken.flatMap(({ rule }) => (rule.kind === 'forbidden-value' ? [rule.variable] : []))
   const isProduction = usable.get('DEPLOY_ENVIRONMENT')?.text === 'production'
   for (const variable of relevant) {
     const { name, group } = variable
     const value = rawValue(env, name)
     if (value === undefined) continue
     // Saying that a forbidden value is also malformed would say it twice.
-    const expected = refused.has(name) ? undefined : malformed.get(name)
+    const expected = refused.includes(name) ? undefined : malformed.get(name)
     for (const finding of valueFindings(variable, value, isProduction, expected))
       add({ group, present: [name], missing: [], ...finding })
   }
@@ -93,10 +96,8 @@ export function validate(
     const both = isSet(meant.name)
     const cause = `${name} is not a variable of the platform, and nothing reads it.`
     const fix = `Did you mean ${both ? `${meant.name}, which is set as well? Then remove this one.` : `${near}?`}`
-    const { group, name: other } = meant
-    const present = [name]
-    const missing = both ? [] : [near]
-    add({ id: 'unknown-name', severity: 'warning', group, present, missing, cause, fix }, [other])
+    const about = { group: meant.group, present: [name], missing: both ? [] : [near] }
+    add({ id: 'unknown-name', severity: 'warning', ...about, cause, fix }, [meant.name])
   }
 
   const groups = contract.groups.flatMap(({ name, unlocks, absent, variables }) => {
@@ -115,8 +116,11 @@ export function validate(
     return [{ name, state, present, meaning }]
   })
   const stateOf = (group: string) => groups.find(({ name }) => name === group)?.state
-  for (const warning of groupWarnings((name) => usable.has(name), stateOf, surroundings))
-    add({ severity: 'warning', ...warning })
+  for (const { about, ...warning } of groupWarnings(usable, stateOf, surroundings)) {
+    const present = about.filter((name) => usable.has(name))
+    const missing = about.filter((name) => !usable.has(name))
+    add({ severity: 'warning', ...warning, present, missing }, about)
+  }
   const sorted = bySeverity(findings)
   return { version: 1, ok: sorted[0]?.severity !== 'error', services, groups, findings: sorted }
 }

@@ -113,6 +113,15 @@ const OF_ENVIRONMENTS: readonly [id: string, env: Record<string, string>, fix: R
     { DATASTORE_JWT_SECRET: 'a-secret-of-good-length-4711' },
     /^Set DATASTORE_JWT_AUDIENCE and DATASTORE_JWT_ISSUER as/,
   ],
+  [
+    'localhost-links',
+    {
+      MAILER_SMTP_URL: 'smtps://mail.example.com',
+      MAILER_FROM: 'a@example.com',
+      DEPLOY_ENVIRONMENT: 'production',
+    },
+    /^Set NEXT_PUBLIC_SITE_URL to/,
+  ],
   ['group-absent', {}, /^Nothing to do, unless you want /],
 ]
 test.each(OF_ENVIRONMENTS)(
