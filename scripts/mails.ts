@@ -12,10 +12,12 @@ export const COMPILED_MAILS: Readonly<Record<string, () => Promise<string>>> = {
   'templates/compiled/mails.json': () => compiledFile(learningMailSet),
   'templates/compiled/base.json': () => compiledFile(baseMailSet),
   ...Object.fromEntries(
-    (baseMailSet.translations ?? []).map(({ language, folder }) => [
-      `templates/compiled/base.${language}.json`,
-      () => compiledFile(baseMailSet, [folder]),
-    ]),
+    (baseMailSet.translations ?? [])
+      .filter(({ folder }) => !baseMailSet.folders.includes(folder))
+      .map(({ language, folder }) => [
+        `templates/compiled/base.${language}.json`,
+        () => compiledFile(baseMailSet, [folder]),
+      ]),
   ),
 }
 

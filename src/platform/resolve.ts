@@ -14,10 +14,11 @@ import {
   type MailDefinition,
   type MailResolution,
   type MailSet,
+  type MailTranslation,
   PAGELESS_SLOTS,
   translationName,
 } from '../core/mail/definition.ts'
-import { allWithBrand, type CompiledMails, mailBrand } from '../core/mail/template.ts'
+import { allWithBrand, mailBrand } from '../core/mail/template.ts'
 import type { Brand, ResolvedPlatform } from '../core/platform.ts'
 import { type ServiceDefinition, WEB } from '../core/service.ts'
 import { probesKept } from './check/names.ts'
@@ -147,33 +148,39 @@ function heartbeatsOf({ heartbeats = {} }: PlatformDefinition): readonly Heartbe
 function mailsOf(definition: PlatformDefinition, preset: ResolvedPlatform, files: DefinitionFiles): MailSet {
   const { templates = {}, name = preset.name, brand: { color, language = preset.language } = {} } = definition
   const brand = mailBrand(name, color)
-  const branded = (load: () => Promise<CompiledMails>) => once(async () => allWithBrand(await load(), brand))
-  const translation = preset.mails.translations?.find((one) => isIn(language, one.language))
+  const { translations: shippedIn = [] } = preset.mails
+  const own = shippedIn.find((one) => isIn(language, one.language))
+  const others = shippedIn.filter((one) => one !== own)
   const shipped = new Map(preset.mails.definitions.map((mail) => [mail.name, mail]))
   const mails = new Set([...shipped.keys(), ...files.templates, ...Object.keys(templates)])
-  const lessons = [...files.lessons].flatMap(([course, { folder: place, names }]) => {
-    const folder = { path: place, language }
-    return names.map((file) => ({
+  const lessons = [...files.lessons].flatMap(([course, { folder: place, names }]) =>
+    names.map((file) => ({
       name: lessonName(course, file),
       slots: definition.courses?.[course]?.pages === false ? PAGELESS_SLOTS : LESSON_SLOTS,
       lesson: true,
-      folder,
+      folder: { path: place, language },
       file,
-    }))
-  })
+    })),
+  )
   const originals: readonly MailDefinition[] = [
     ...[...mails].map((one) => ({ ...shipped.get(one), ...ownMail(one, templates[one] ?? {}) })),
     ...lessons,
   ]
-  const definitions = [...originals, ...translationsOf(originals, preset, files, language)]
+  const definitions = [...originals, ...translationsOf(originals, preset, files, others)]
   const folders = [
     ...(files.mails === undefined ? [] : [{ path: files.mails, language }]),
-    ...(translation ? [translation.folder] : []),
-    ...preset.mails.folders,
+    ...new Set([...(own ? [own.folder] : []), ...preset.mails.folders]),
   ]
   const build = files.folders[0]
-  const compiled = translation?.compiled ?? preset.mails.compiled
-  if (build === undefined) return { definitions, folders, brand, compiled: branded(compiled) }
+  if (build === undefined) {
+    const compiled = once(async () => {
+      const all = { ...(await (own ?? preset.mails).compiled()) }
+      for (const { language: tag, compiled: translated } of others)
+        for (const [mail, made] of Object.entries(await translated())) all[translationName(tag, mail)] = made
+      return allWithBrand(all, brand)
+    })
+    return { definitions, folders, brand, compiled }
+  }
   const set = { definitions, folders, brand }
   // Loaded when first asked for: it needs node:crypto and node:fs/promises, which take 6 ms of a cold start.
   const texts = once(async () => (await import('../core/mail/folder-mails.ts')).readLessonTexts(set))
@@ -185,34 +192,31 @@ function mailsOf(definition: PlatformDefinition, preset: ResolvedPlatform, files
   return { ...set, build, texts, compiled: once(load) }
 }
 
-/** The mails in the other languages of the platform: those of its folders, else those that its preset ships. */
+/** The mails in other languages than the platform's: those of its folders, else those that its preset ships. */
 function translationsOf(
   originals: readonly MailDefinition[],
   preset: ResolvedPlatform,
   files: DefinitionFiles,
-  platformLanguage: string,
+  others: readonly MailTranslation[],
 ): readonly MailDefinition[] {
   const { mails, translations } = files
-  const { translations: shippedIn = [], folders, definitions } = preset.mails
-  const isTranslated = shippedIn.some((one) => isIn(platformLanguage, one.language))
-  const languages = new Set([...translations.values()].flat().map(({ language }) => language))
-  return [...languages].flatMap((language) =>
+  const { translations: shippedIn = [], definitions } = preset.mails
+  const all = [...others, ...[...translations.values()].flat()]
+  // A folder may be called `DE`.
+  const tags = new Set(all.map(({ language }) => language.toLowerCase()))
+  return [...tags].flatMap((tag) =>
     originals.flatMap((original): readonly MailDefinition[] => {
       const { name, file = name, folder: { path: place = mails } = {}, slots, allowance, lesson } = original
+      const isShipped = definitions.some((mail) => mail.name === name) && !files.templates.includes(name)
       const own = translations
         .get(place ?? '')
-        ?.find((one) => one.language === language && one.names.includes(file))
-      // On a platform in German the preset's own English is the translation.
-      const shipped = files.templates.includes(name)
-        ? undefined
-        : (shippedIn.find((one) => isIn(language, one.language))?.folder ??
-          (isTranslated && isIn(language, preset.language) ? folders[0] : undefined))
-      const folder = own ? { path: own.folder, language } : lesson ? undefined : shipped
-      if (folder === undefined || (own === undefined && !definitions.some((mail) => mail.name === name)))
-        return []
+        ?.find((one) => one.language.toLowerCase() === tag && one.names.includes(file))
+      const shipped = shippedIn.find((one) => isShipped && isIn(tag, one.language))?.folder
+      const folder = own ? { path: own.folder, language: own.language } : shipped
+      if (folder === undefined) return []
       return [
         {
-          name: translationName(language.toLowerCase(), name),
+          name: translationName(tag, name),
           translates: name,
           ...given({ slots, allowance, lesson }),
           folder,

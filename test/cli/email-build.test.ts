@@ -68,7 +68,7 @@ test('lists, prints, builds and sends a mail from a definition’s folder togeth
   expect((await run('render', 'kiln-booked', '--format', 'text')).stdout).toContain('The kiln is yours')
   expect(await run('build')).toEqual({
     code: 0,
-    stdout: '7 mails in mails/compiled/mails.json\n',
+    stdout: '12 mails in mails/compiled/mails.json\n',
     stderr: '',
   })
   const built = await readFile(path.join(folder, 'mails/compiled/mails.json'), 'utf8')

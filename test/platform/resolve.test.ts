@@ -213,7 +213,7 @@ test('a mail of a definition is known by its name, with the request that may ask
   const { mails } = base({
     templates: { booked: { by: 'person', inputs: ['id'], resolve, slots: { at: 'text' } }, quiet: {} },
   })
-  expect(mails.definitions.slice(-2)).toEqual([
+  expect(mails.definitions.filter(({ name }) => name === 'booked' || name === 'quiet')).toEqual([
     {
       name: 'booked',
       slots: { at: 'text' },

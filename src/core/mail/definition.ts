@@ -84,7 +84,7 @@ export interface MailFolder {
   readonly language?: string
 }
 
-/** A preset's mails in another language: those that the folder does not have are in the preset's own. */
+/** A preset's mails in one language: those that the folder does not have are in the preset's own. */
 export interface MailTranslation {
   readonly language: string
   readonly folder: MailFolder
@@ -96,7 +96,7 @@ export interface MailSet {
   readonly definitions: readonly MailDefinition[]
   /** The first folder that has a template supplies it. */
   readonly folders: readonly MailFolder[]
-  /** The same mails as a preset ships them in other languages. */
+  /** The same mails in each language that a preset ships them in. */
   readonly translations?: readonly MailTranslation[]
   /** Values that layouts take from the platform; undefined for templates that take none. */
   readonly brand?: MailBrand

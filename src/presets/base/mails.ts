@@ -50,16 +50,17 @@ export const shipped = (load: () => Promise<{ readonly default: unknown }>) =>
 
 const folder = { path: 'templates/base', shipped: true }
 
+const compiled = shipped(() => import('../../../templates/compiled/base.json', { with: { type: 'json' } }))
+const german = shipped(() => import('../../../templates/compiled/base.de.json', { with: { type: 'json' } }))
+const inGerman = { path: 'templates/base/de', shipped: true, language: 'de' }
+
 /** In English and German; a layout takes name and colors from the platform. */
 export const baseMailSet: MailSet = {
   definitions: baseMails,
   folders: [folder],
-  compiled: shipped(() => import('../../../templates/compiled/base.json', { with: { type: 'json' } })),
+  compiled,
   translations: [
-    {
-      language: 'de',
-      folder: { path: 'templates/base/de', shipped: true, language: 'de' },
-      compiled: shipped(() => import('../../../templates/compiled/base.de.json', { with: { type: 'json' } })),
-    },
+    { language: 'en', folder, compiled },
+    { language: 'de', folder: inGerman, compiled: german },
   ],
 }

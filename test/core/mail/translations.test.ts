@@ -5,13 +5,17 @@ import { runProgram } from '../../../src/cli/program.ts'
 import { createCatalog } from '../../../src/core/course/catalog.ts'
 import { openCourse } from '../../../src/core/course/open.ts'
 import { silentLog, systemClock, systemRandom } from '../../../src/core/host.ts'
+import { compileFolders } from '../../../src/core/mail/compile/compile.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { mailIn } from '../../../src/core/mail/template.ts'
+import { readPackageFile } from '../../../src/core/package-files.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { openStore } from '../../../src/core/store/open.ts'
+import { noticeSlots } from '../../../src/daemon/open/course.ts'
 import { openPlatform } from '../../../src/daemon/platform.ts'
 import { mailTypes } from '../../../src/platform/env-types.ts'
 import { resolvePlatform } from '../../../src/platform/resolve.ts'
+import { base } from '../../../src/presets/base/platform.ts'
 import { testContext } from '../../support/context.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { testTransport } from '../../support/test-transport.ts'
@@ -140,6 +144,91 @@ test('a platform in German with a lesson in English has the preset’s mails in 
       expect(mailIn(compiled, mail, 'en-GB')?.html[0]).toContain('lang="en"')
       expect(mailIn(compiled, mail, 'fr')?.html[0]).toMatch(/lang="de/i)
     }
+  }
+})
+
+test('the package’s mails go out in every language that they ship in, without a mail or lesson of one’s own in it', async () => {
+  const { folder, write } = await school()
+  await write('ton/1-ton.md', lesson('Ton'))
+  const platforms: readonly (readonly [own: string, other: string, definition: object])[] = [
+    ['de', 'en', { brand: { language: 'de' } }],
+    ['de', 'en-GB', { brand: { language: 'de' }, courses: { ton: { lessons: './ton', every: '1d' } } }],
+    ['en', 'de-AT', {}],
+    ['en', 'de', { courses: { ton: { lessons: './ton', every: '1d' } } }],
+  ]
+  for (const [own, other, definition] of platforms) {
+    const { mails } = resolvePlatform({ preset: 'base', name: 'Kiln School', ...definition }, { folder })
+    const compiled = await mails.compiled()
+    for (const { name } of base.mails.definitions) {
+      const languageFor = (reader: string) => {
+        const html = mailIn(compiled, name, reader)?.html.join('')
+        expect(html).toContain('Kiln School')
+        return /lang="([^"]*)/.exec(html ?? '')?.[1]
+      }
+      expect([own, other, 'fr'].map(languageFor)).toEqual([own, other.slice(0, 2), own])
+    }
+    // The files of each are those that it was compiled from.
+    expect(Object.keys(compiled).sort()).toEqual(mails.definitions.map(({ name }) => name).sort())
+    expect(await compileFolders(mails)).toEqual(compiled)
+    expect(mailTypes(mails.definitions, compiled)).not.toMatch(/(?:de|en)\//)
+  }
+})
+
+test('a reader of English is asked to confirm in English on a platform in German, and hears of incidents in English', async () => {
+  const { folder, write } = await school()
+  await write('ton/1-ton.md', lesson('Ton'))
+  const definition = { brand: { language: 'de' }, courses: { ton: { lessons: './ton', every: '1d' } } }
+  const platform = resolvePlatform({ preset: 'base', ...definition }, { folder })
+  const sent: string[] = []
+  const opened = openPlatform({
+    env: { STORE_URL: `sqlite:${folder}/store.sqlite` },
+    platform,
+    mailer: testTransport(async ({ to, html }) => {
+      sent.push(`${to.address.slice(0, 2)} in ${/lang="(..)"/.exec(html)?.[1]}`)
+      return { kind: 'sent', id: 'one' }
+    }),
+  })
+  for (const language of ['en', 'de', 'fr'])
+    await opened.courses.subscribe({ email: `${language}@example.com`, language })
+  await opened.close()
+  expect(sent.sort()).toEqual(['de in de', 'en in en', 'fr in de'])
+  const notice = { subject: 'a', kind: 'opened', at: 0, facts: { from: 0, cause: 'store' } } as const
+  expect(noticeSlots(platform, 'https://www.example.com', notice, 'en')).toMatchObject({
+    title: expect.stringContaining('is not working'),
+    statusUrl: 'https://www.example.com/?language=en',
+  })
+})
+
+test('lint asks for no translation into a language that only the package’s mails are in', async () => {
+  const { folder, write } = await school()
+  await write('ton/1-ton.md', lesson('Ton'))
+  await write('mails/layout.mjml', await readPackageFile('templates/base/layout.mjml'))
+  const platform = resolvePlatform(
+    {
+      preset: 'base',
+      brand: { language: 'de' },
+      mails: './mails',
+      courses: { ton: { lessons: './ton', every: '1d' } },
+    },
+    { folder },
+  )
+  const { mails, of } = await lint(platform, folder)
+  expect(mails.map(({ name }) => name)).toContain('en/welcome')
+  expect(of('translation-missing')).toEqual([])
+})
+
+test('a mail of the package has the platform’s own layout in every language', async () => {
+  const { folder, write } = await school()
+  const layout = await readPackageFile('templates/base/layout.mjml')
+  await write(
+    'mails/layout.mjml',
+    layout.replace('</mj-body>', '<mj-raw><p>Kiln Lane 7</p></mj-raw></mj-body>'),
+  )
+  await write('mails/own.md', '---\nsubject: Own\n---\n\nHello.')
+  for (const language of ['de', 'en']) {
+    const definition = { preset: 'base', brand: { language }, mails: './mails' }
+    const compiled = await resolvePlatform(definition, { folder }).mails.compiled()
+    for (const { html } of Object.values(compiled)) expect(html.join('')).toContain('Kiln Lane 7')
   }
 })
 

@@ -129,37 +129,31 @@ async function layOut(input: CompileInput, filled: Readonly<Record<string, strin
     throw new TemplateError(LAYOUT, line, `there is no ${name}; the layout has ${known}`)
   })
   const { html, errors } = await mjml2html(mjml, { validationLevel: 'soft', keepComments: false, fonts: {} })
-  if (errors[0]) throw placed(input, mjml, errors[0])
-  if (REMOTE.test(html)) throw remote(input)
+  if (errors[0]) {
+    // MJML counts the lines of layout and body together: the line is found by its text.
+    const text = mjml.split('\n')[errors[0].line - 1]?.trim()
+    throw faultAt(input, errors[0].message, (line) => line.trim() === text)
+  }
+  if (REMOTE.test(html)) {
+    const sentence = 'a mail loads nothing from elsewhere, and this one does'
+    throw faultAt(input, sentence, (line) => REMOTE.test(line) || MARKDOWN_IMAGE.test(line))
+  }
   const size = Buffer.byteLength(html)
   const tooLarge = `the HTML is ${size} bytes, and mail clients clip at ${LARGEST_HTML_BYTES}`
   if (size > LARGEST_HTML_BYTES) throw new TemplateError(input.file, 1, tooLarge)
   return STAND_INS.reduce((text, [name, color]) => text.replaceAll(color, token(name, 1)), html)
 }
 
-/** The error for a mail that loads something from elsewhere, at the line of the template or the layout that says so. */
-function remote({ file, source, layout }: CompileInput): TemplateError {
-  const find = (text: string) =>
-    text.split(/\r?\n/).findIndex((line) => REMOTE.test(line) || MARKDOWN_IMAGE.test(line)) + 1
-  const [inSource, inLayout] = [find(source), find(layout)]
-  const sentence = 'a mail loads nothing from elsewhere, and this one does'
-  return inSource === 0 && inLayout > 0
+/** The error for a fault at the first such line of the template, else of the layout. */
+function faultAt(
+  { file, source, layout }: CompileInput,
+  sentence: string,
+  isAtFault: (line: string) => boolean,
+): TemplateError {
+  const [inSource, inLayout] = [source, layout].map((text) => text.split(/\r?\n/).findIndex(isAtFault) + 1)
+  return inLayout && !inSource
     ? new TemplateError(LAYOUT, inLayout, sentence)
     : new TemplateError(file, inSource || 1, sentence)
-}
-
-/** The error for a fault that MJML found. It counts the lines of layout and body together: the line is found by its text. */
-function placed(
-  { file, source, layout }: CompileInput,
-  mjml: string,
-  { line: number, message }: { line: number; message: string },
-): TemplateError {
-  const text = mjml.split('\n')[number - 1]?.trim() ?? ''
-  const find = (of: string) => of.split(/\r?\n/).findIndex((line) => line.trim() === text) + 1
-  const inBody = file.endsWith('.mjml') ? find(source) : 0
-  return inBody > 0
-    ? new TemplateError(file, inBody, message)
-    : new TemplateError(LAYOUT, find(layout) || 1, message)
 }
 
 function textPart(template: ReturnType<typeof withDefaults>, markdown: string): string {
@@ -222,9 +216,7 @@ function checkUsed({ file, slots }: TemplateSource, lines: readonly string[]): v
 /** A slot carries its line number through Markdown and MJML, so that a later fault can name the line. */
 function withTokens(text: string, lines: readonly string[]): string {
   return text.replace(SLOT, (written: string, inside: string, at: number) => {
-    const start = text.lastIndexOf('\n', at) + 1
-    const end = text.indexOf('\n', at)
-    const around = text.slice(start, end === -1 ? undefined : end)
+    const [around = ''] = text.slice(text.lastIndexOf('\n', at) + 1).split('\n', 1)
     const line = lines.findIndex((one) => one.includes(around)) + 1
     return token(inside.trim(), line || lines.findIndex((one) => one.includes(written)) + 1 || 1)
   })

@@ -55,12 +55,12 @@ export interface TemplateFiles {
 
 export type Templates = Pick<MailSet, 'definitions' | 'folders' | 'brand'>
 
-/** The template comes from the first folder that has it, the layout from the first that has one. */
+/** The template comes from the first folder that has it, the layout from the first that has one, the package's last. */
 export async function readTemplateFiles(
   { folders, brand }: Pick<Templates, 'folders' | 'brand'>,
   definition: MailDefinition,
 ): Promise<TemplateFiles> {
-  const own = [...(definition.folder ? [definition.folder] : []), ...(definition.layouts ?? [])]
+  const own = [definition.folder ?? [], definition.layouts ?? []].flat().filter(({ shipped }) => !shipped)
   const layout = await firstOf([...own, ...folders], [LAYOUT])
   if (layout === undefined) throw new TemplateError(LAYOUT, 1, 'it is missing from the folder of templates')
   const { folder, file: name = definition.name } = definition

@@ -41,10 +41,9 @@ export async function lintMails(set: Templates, shown: Shown, pages: readonly st
     // A fault of the layout is one fault, however many mails are laid out by it.
     for (const finding of findings) seen.set(keyOf(finding), seen.get(keyOf(finding)) ?? finding)
   }
-  const translations = set.definitions.flatMap(({ name, translates }) =>
-    translates ? [name.split('/')] : [],
-  )
-  const languages = [...new Set(translations.flatMap(([folder = '']) => folder))]
+  // A language that only the package's own mails are in is nobody's to complete.
+  const translated = set.definitions.filter(({ translates, folder }) => translates && !folder?.shipped)
+  const languages = [...new Set(translated.map(({ name }) => name.slice(0, name.indexOf('/'))))]
   const findings = [
     ...seen.values(),
     ...(await unusedFiles(set, shown)),
