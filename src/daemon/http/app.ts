@@ -114,7 +114,7 @@ function tooLong({ url }: Request, { length }: readonly string[] = []): Platform
 }
 
 function firstFrame(error: Error): string | undefined {
-  return /^\s+at .*/m
+  return /^ +at .*/m
     .exec(error.stack ?? '')?.[0]
     .trim()
     .slice(0, 200)
