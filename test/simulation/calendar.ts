@@ -15,6 +15,12 @@ export interface Calendar {
     enrolment: { readonly confirmedAt: number; readonly timeZone: string | undefined },
     day: number,
   ): number
+  /** The lesson after one that was due at `before`, under the cadence of now: on a later day, in that zone. */
+  dueAfter(
+    course: Pick<CourseDefinition, 'cadence'>,
+    enrolment: { readonly timeZone: string | undefined },
+    before: number,
+  ): number
 }
 
 interface Offset {
@@ -33,19 +39,40 @@ export function createCalendar(from: number, to: number): Calendar {
     }
     return found
   }
+  /** The slots from some days before `since` on. */
+  function* slots(
+    { minute, weekdays, zone }: Extract<CourseDefinition['cadence'], { kind: 'at' }>,
+    timeZone: string | undefined,
+    since: number,
+  ) {
+    const wanted = zone ?? timeZone ?? 'UTC'
+    const offsets = offsetsOf(wanted === UNKNOWN_ZONE ? 'UTC' : wanted)
+    const today = Math.floor((since + offsetAt(since, offsets)) / DAY) * DAY
+    for (let midnight = Math.floor(since / DAY) * DAY - 3 * DAY; ; midnight += DAY) {
+      const weekday = new Date(midnight).getUTCDay() || 7
+      const isChosen = weekdays.length === 0 || weekdays.includes(weekday)
+      yield { isChosen, isLater: midnight > today, instant: instantOf(midnight + minute * MINUTE, offsets) }
+    }
+  }
   return {
     dueAt({ cadence }, { confirmedAt, timeZone }, day) {
       if (cadence.kind === 'every') return confirmedAt + (day - 1) * cadence.ms
-      const wanted = cadence.zone ?? timeZone ?? 'UTC'
-      const offsets = offsetsOf(wanted === UNKNOWN_ZONE ? 'UTC' : wanted)
-      let midnight = Math.floor(confirmedAt / DAY) * DAY - 3 * DAY
-      for (let left = day; ; midnight += DAY) {
-        const weekday = new Date(midnight).getUTCDay() || 7
-        if (cadence.weekdays.length > 0 && !cadence.weekdays.includes(weekday)) continue
-        const instant = instantOf(midnight + cadence.minute * MINUTE, offsets)
-        if (instant >= confirmedAt) left -= 1
+      let left = day
+      for (const { isChosen, instant } of slots(cadence, timeZone, confirmedAt)) {
+        if (isChosen && instant >= confirmedAt) left -= 1
         if (left === 0) return instant
       }
+      return Number.NaN
+    },
+    dueAfter({ cadence }, { timeZone }, before) {
+      if (cadence.kind === 'every') return before + cadence.ms
+      // A slot that a clock change moved past midnight was that of the day before.
+      let wasSlot = false
+      for (const { isChosen, isLater, instant } of slots(cadence, timeZone, before)) {
+        if (isChosen && (isLater || wasSlot) && instant > before) return instant
+        wasSlot ||= instant === before
+      }
+      return Number.NaN
     },
   }
 }
@@ -64,6 +91,9 @@ function instantOf(local: number, offsets: readonly Offset[]): number {
   }
   return local
 }
+
+const offsetAt = (instant: number, offsets: readonly Offset[]) =>
+  offsets.findLast(({ from }) => from <= instant)?.ms ?? 0
 
 function offsetsBetween(zone: string, from: number, to: number): readonly Offset[] {
   const format = new Intl.DateTimeFormat('en-US', {

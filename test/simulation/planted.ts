@@ -78,8 +78,8 @@ const PLANTED: Readonly<Record<string, readonly Planted[]>> = {
     ],
     [
       'spaces a lesson from the one before the last',
-      '{ confirmedAt, timeZone, dueAt, day }: Claim, now: number) =>\n    catalog.next(plan, { confirmedAt, timeZone, dueAt, lastSentAt: now }, day)',
-      'claim: Claim, now: number) =>\n    catalog.next(plan, claim, claim.day)',
+      'catalog.next(plan, claim, claim.day, now)',
+      'catalog.next(plan, claim, claim.day)',
     ],
     ['sends everybody the original of a lesson', '{ language: text.language }', '{}'],
     [
@@ -91,8 +91,13 @@ const PLANTED: Readonly<Record<string, readonly Planted[]>> = {
   'course/due.ts': [
     [
       'counts 23 hours as a day',
-      'enrolment.confirmedAt + (day - 1) * cadence.ms',
-      'enrolment.confirmedAt + (day - 1) * 23 * HOUR_MS',
+      'return before + cadence.ms',
+      'return before + Math.min(cadence.ms, 23 * HOUR_MS)',
+    ],
+    [
+      'applies a changed cadence back to the confirmation',
+      'if (before === undefined || (plan.spacingMs > 0 &&',
+      'if (before === undefined || sent > 0 || (plan.spacingMs > 0 &&',
     ],
     [
       'takes the local hour of a course for UTC',
@@ -103,8 +108,8 @@ const PLANTED: Readonly<Record<string, readonly Planted[]>> = {
     ['sends on every day of the week', 'weekdays.length === 0 ||', 'weekdays.length >= 0 ||'],
     [
       'counts the first lesson of a week twice',
-      'let left = (count - 1) % aWeek',
-      'let left = Math.max(0, ((count - 1) % aWeek) - 1)',
+      'slots.shift(slots.first(confirmedAt), day - 1)',
+      'slots.shift(slots.first(confirmedAt), Math.max(0, day - 2))',
     ],
     [
       'keeps no spacing',

@@ -1,4 +1,4 @@
-import { FIRST_COURSE } from '../../src/core/course/definition.ts'
+import { FIRST_COURSE, type Plan } from '../../src/core/course/definition.ts'
 import type { Settlement, Subscription } from '../../src/core/course/subscription.ts'
 import { DAY_MS } from '../../src/core/durations.ts'
 import type { Message } from '../../src/core/mail/mailer.ts'
@@ -158,13 +158,27 @@ export function createWitness(input: {
       !edition.includes(name) || edition.slice(0, edition.indexOf(name)).some((one) => !had.has(one))
     if (editions.every(skips)) violation('a lesson of the course was skipped', `${enrolment}.${day}`)
   }
-  /** When a lesson is due by each plan that may count. */
-  const dueTimes = (enrolment: string, one: Enrolled, day: number) => {
+  /**
+   * The first and the last moment at which a lesson may be due: by each plan that may count, from the confirmation, or
+   * if the cadence changed, from when the lesson before it may have been due.
+   */
+  const dueTimes = (enrolment: string, one: Enrolled, day: number): readonly [number, number] => {
+    const plans = plansOf(one)
     const before = day === 1 ? undefined : lessonOf(`${enrolment}.${day - 1}`).sentAt
-    return plansOf(one).map((plan) => {
-      const due = calendar.dueAt(plan, { confirmedAt: one.at, timeZone: one.timeZone }, day)
-      return plan.spacingMs === 0 || before === undefined ? due : Math.max(due, before + plan.spacingMs)
-    })
+    const isChanged = new Set(plans.map(({ cadence }) => JSON.stringify(cadence))).size > 1
+    const [first, last] = isChanged && day > 1 ? dueTimes(enrolment, one, day - 1) : []
+    const counted = (plan: Plan, from: number | undefined) =>
+      from === undefined
+        ? calendar.dueAt(plan, { confirmedAt: one.at, timeZone: one.timeZone }, day)
+        : calendar.dueAfter(plan, one, from)
+    const spaced = (from: number | undefined) =>
+      plans.map((plan) => {
+        const due = counted(plan, from)
+        return plan.spacingMs === 0 || before === undefined ? due : Math.max(due, before + plan.spacingMs)
+      })
+    // A lesson that a spacing put off was due when it left, or before.
+    const latestBefore = last && Math.max(last, before ?? last)
+    return [Math.min(...spaced(first)), Math.max(...spaced(latestBefore))]
   }
   /** No earlier than it was taken for the first time, whatever the clock showed since. */
   const sentBy = (lesson: Lesson) => {
@@ -214,7 +228,7 @@ export function createWitness(input: {
       lesson.out = name
       if (one === undefined) violation('a lesson for a subscription that is not confirmed', parsed.lesson)
       else {
-        const due = Math.min(...dueTimes(parsed.enrolment, one, parsed.day))
+        const [due] = dueTimes(parsed.enrolment, one, parsed.day)
         if (latest + 2 * MOST_SKEW_MS < due) violation('a lesson before it was due', parsed.lesson)
         const course = coursesOf(one)
         const edition = course[one.release]?.follow === 'start' ? one.release : process.release
@@ -377,7 +391,7 @@ export function createWitness(input: {
         const lasting = releases[one.release]?.isRollback ? plansOf(one) : lastingPlansOf(one)
         const lengths = lasting.map(({ lessons }) => lessons.length)
         for (let day = 1; day <= Math.min(...lengths); day += 1) {
-          if (Math.max(...dueTimes(enrolment, one, day)) + DAY_MS >= time.clock.now()) break
+          if (dueTimes(enrolment, one, day)[1] + DAY_MS >= time.clock.now()) break
           if (lessonOf(`${enrolment}.${day}`).deliveries === 0)
             violation('a lesson that was due never went out', `${enrolment}.${day}`)
         }

@@ -4,7 +4,7 @@ import type { Log } from '../host.ts'
 import { attempt, jsonObject } from '../is-record.ts'
 import type { LessonText, LessonTexts, LessonTranslations } from '../mail/definition.ts'
 import { type CourseDefinition, NOTICES, type Plan } from './definition.ts'
-import { arrivalAt, dueAt, type Enrolment, movedDue, nextLesson, type Zones } from './due.ts'
+import { arrivalAt, dueAt, type Enrolment, movedDue, nextLesson, resumedLesson, type Zones } from './due.ts'
 import type { Newcomer } from './people.ts'
 import { createPinnedTexts, type LessonMail } from './pinned-texts.ts'
 import type { CourseStore } from './store.ts'
@@ -128,7 +128,8 @@ export function createCatalog(
       const like = byId.get(id)?.lessons[0] ?? ''
       return pinnedTexts({ lesson, like, language, hashes: plan.texts?.[day - 1], texts, store })
     },
-    next: (plan: Plan, enrolment: Enrolment, sent: number) => nextLesson(plan, enrolment, sent, zones),
+    next: (plan: Plan, enrolment: Enrolment, sent: number, sentAt?: number) =>
+      nextLesson(plan, enrolment, sent, zones, sentAt),
     /** When the lesson in hand is due in another time zone; undefined: as before. */
     moved: (plan: Plan, enrolment: Subscription, to: { readonly to: string; readonly now: number }) =>
       movedDue(plan, enrolment, to, zones),
@@ -164,7 +165,7 @@ export function createCatalog(
       if (sent === 0 || (isOver && promised === undefined)) return undefined
       const lessons = lessonsFor(newest.lessons, sentLessons, sent)
       const next = isOver
-        ? nextLesson({ ...newest, lessons }, { confirmedAt, timeZone, lastSentAt }, sent, zones)
+        ? resumedLesson({ ...newest, lessons }, { confirmedAt, timeZone, lastSentAt }, sent, zones)
         : undefined
       const isLate = next !== undefined && next.dueAt < now - RESUMES_MS
       return {

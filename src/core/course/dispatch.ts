@@ -136,10 +136,6 @@ function createLessons(host: CourseHost, request: DispatchCall, { last, ...paced
     return claims
   }
 
-  /** The lesson that follows the claim's, if the claim's is sent now. */
-  const following = (plan: Plan, { confirmedAt, timeZone, dueAt, day }: Claim, now: number) =>
-    catalog.next(plan, { confirmedAt, timeZone, dueAt, lastSentAt: now }, day)
-
   async function prepare(claim: Claim): Promise<Lesson | Delivery> {
     // Released as tried, so that this call does not claim it a third time.
     if (had.has(claim.id)) return { kind: 'again' }
@@ -157,7 +153,7 @@ function createLessons(host: CourseHost, request: DispatchCall, { last, ...paced
     return {
       plan,
       async handOver(...how) {
-        const next = following(plan, claim, clock.now())
+        const next = catalog.next(plan, claim, claim.day, clock.now())
         if (next !== undefined && next.dueAt < clock.now() + SOON_MS) had.add(claim.id)
         const mail: Mail = {
           ...linksOf(host, claim, plan.lessons[claim.day - 1]),
@@ -187,7 +183,7 @@ function createLessons(host: CourseHost, request: DispatchCall, { last, ...paced
     const plan = prepared?.plan
     return settlementOf(claim, delivery, record, {
       now,
-      next: plan && following(plan, claim, now),
+      next: plan && catalog.next(plan, claim, claim.day, now),
       progress: plan && catalog.progress(plan, claim),
       messageId: plan && mailer.messageId(lessonOf(plan, claim)),
     })

@@ -22,21 +22,21 @@ export interface Enrolment {
   readonly dueAt?: number | undefined
 }
 
+type Timing = Pick<Plan, 'cadence' | 'spacingMs'>
+
 /**
- * When lesson `day` is due, in UTC milliseconds. With `every`, no calendar is asked: confirmation + (day − 1) × every.
- * With `at`, it is the day-th slot from confirmation on. With a spacing, at least that long after the lesson before.
+ * When lesson `day` is due under a cadence that never changed: with `every`, at confirmation + (day − 1) × every; with
+ * `at`, in the day-th slot from confirmation on; with a spacing, at least that long after the lesson before.
  */
-export function dueAt(
-  { cadence, spacingMs }: Pick<Plan, 'cadence' | 'spacingMs'>,
-  enrolment: Enrolment,
-  day: number,
-  zones: Zones | undefined,
-): number {
-  const due =
-    cadence.kind === 'every'
-      ? enrolment.confirmedAt + (day - 1) * cadence.ms
-      : slotAt(cadence, enrolment, day, zones, spacingMs === 0 ? enrolment.dueAt : undefined)
-  const { lastSentAt } = enrolment
+export function dueAt(timing: Timing, enrolment: Enrolment, day: number, zones: Zones | undefined): number {
+  const { cadence } = timing
+  const { confirmedAt, timeZone, lastSentAt } = enrolment
+  if (cadence.kind === 'every') return spaced(timing, confirmedAt + (day - 1) * cadence.ms, lastSentAt)
+  const slots = slotsOf(cadence, timeZone, zones)
+  return spaced(timing, slots.at(slots.shift(slots.first(confirmedAt), day - 1)), lastSentAt)
+}
+
+function spaced({ spacingMs }: Timing, due: number, lastSentAt: number | undefined): number {
   if (lastSentAt === undefined || spacingMs === 0) return due
   // After an outage, a short spacing brings no burst either.
   return Math.max(due, lastSentAt + (due <= lastSentAt ? Math.max(spacingMs, HOUR_MS) : spacingMs))
@@ -44,58 +44,50 @@ export function dueAt(
 
 type At = Extract<Cadence, { kind: 'at' }>
 
-const isChosen = ({ weekdays }: At, day: number) => weekdays.length === 0 || weekdays.includes(weekdayOf(day))
-
-/** The first chosen day from `day` on whose slot is at `since` or later. */
-function slotFrom(cadence: At, day: number, since: number, zone: string, zones: Zones): number {
-  let found = day
-  while (!isChosen(cadence, found) || zones.instantOf(found, cadence.minute, zone) < since) found += 1
-  return found
-}
-
-function slotAt(
-  cadence: At,
-  { confirmedAt, timeZone, dueAt: before }: Enrolment,
-  count: number,
-  zones: Zones | undefined,
-  after = Number.NEGATIVE_INFINITY,
-): number {
+/** The slots of a cadence for a subscriber of that time zone, by their local days. */
+function slotsOf({ minute, zone: fixed, weekdays }: At, timeZone?: string, zones?: Zones) {
   if (zones === undefined) throw new TypeError('a course at a local time needs time zones')
-  const { minute, zone: fixed, weekdays } = cadence
   const zone = fixed ?? timeZone ?? 'UTC'
-  const chosen = (day: number) => isChosen(cadence, day)
-  if (before !== undefined) {
-    // Another zone moved the lesson before to another slot: go on from there, so that no two share a slot.
-    let next = zones.dayAt(before, zone)
-    if (chosen(next) && zones.instantOf(next, minute, zone) === before) {
-      do next += 1
-      while (!chosen(next))
-      return zones.instantOf(next, minute, zone)
-    }
+  const isChosen = (day: number) => weekdays.length === 0 || weekdays.includes(weekdayOf(day))
+  const at = (day: number) => zones.instantOf(day, minute, zone)
+  /** The first chosen day from `day` on whose slot is at `since` or later. */
+  function from(day: number, since: number): number {
+    for (let found = day; ; found += 1) if (isChosen(found) && at(found) >= since) return found
   }
-  // Start one day early: a slot that a clock change moved past midnight still belongs to its own day.
-  let day = slotFrom(cadence, zones.dayAt(confirmedAt, zone) - 1, confirmedAt, zone, zones)
-  const aWeek = weekdays.length || 7
-  day += Math.floor((count - 1) / aWeek) * 7
-  for (let left = (count - 1) % aWeek; left > 0; ) {
-    day += 1
-    if (chosen(day)) left -= 1
+  return {
+    at,
+    from,
+    // One day early: a slot that a clock change moved past midnight still belongs to its own day.
+    first: (since: number) => from(zones.dayAt(since, zone) - 1, since),
+    /** The first day after the one whose slot, or part, that moment is. */
+    after(instant: number): number {
+      const day = zones.dayAt(instant, zone)
+      return from(at(day - 1) === instant ? day : day + 1, instant + 1)
+    },
+    /** The chosen day that is `count` of them after a chosen day, or before it. */
+    shift(day: number, count: number): number {
+      const aWeek = weekdays.length || 7
+      let found = day + Math.trunc(count / aWeek) * 7
+      for (let left = Math.abs(count % aWeek); left > 0; ) {
+        found += Math.sign(count)
+        if (isChosen(found)) left -= 1
+      }
+      return found
+    },
   }
-  // A reader who moved while the lesson before was due: the slot of that number may be over in the new zone.
-  return zones.instantOf(slotFrom(cadence, day, after + 1, zone, zones), minute, zone)
 }
 
 /** When a lesson is due after its reader moved: at the same local time, or the next; undefined: as before. */
 export function movedDue(
-  { cadence, spacingMs }: Pick<Plan, 'cadence' | 'spacingMs'>,
+  { cadence, spacingMs }: Timing,
   { dueAt: due, timeZone: from = 'UTC', lastSentAt }: Pick<Enrolment, 'dueAt' | 'timeZone' | 'lastSentAt'>,
   { to, now }: { readonly to: string; readonly now: number },
   zones: Zones | undefined,
 ): number | undefined {
   if (cadence.kind !== 'at' || cadence.zone !== undefined || zones === undefined) return undefined
   if (due === undefined || due <= now) return undefined
-  const day = slotFrom(cadence, zones.dayAt(due, from), now, to, zones)
-  return Math.max(zones.instantOf(day, cadence.minute, to), (lastSentAt ?? 0) + spacingMs)
+  const slots = slotsOf(cadence, to, zones)
+  return Math.max(slots.at(slots.from(zones.dayAt(due, from), now)), (lastSentAt ?? 0) + spacingMs)
 }
 
 /** When the lesson after the first `sent` is due, from `next` on, and when the enrolment would have begun. */
@@ -105,27 +97,46 @@ export function arrivalAt(
   zones: Zones | undefined,
 ): { readonly confirmedAt: number; readonly dueAt: number } {
   if (cadence.kind === 'every') return { confirmedAt: next - sent * cadence.ms, dueAt: next }
-  if (zones === undefined) throw new TypeError('a course at a local time needs time zones')
-  const zone = cadence.zone ?? timeZone ?? 'UTC'
-  let day = slotFrom(cadence, zones.dayAt(next, zone) - 1, next, zone, zones)
-  const dueAt = zones.instantOf(day, cadence.minute, zone)
-  if (sent === 0) return { confirmedAt: next, dueAt }
-  for (let left = sent; left > 0; ) {
-    day -= 1
-    if (isChosen(cadence, day)) left -= 1
-  }
-  return { confirmedAt: zones.instantOf(day, cadence.minute, zone), dueAt }
+  const slots = slotsOf(cadence, timeZone, zones)
+  const day = slots.first(next)
+  return { confirmedAt: sent === 0 ? next : slots.at(slots.shift(day, -sent)), dueAt: slots.at(day) }
 }
 
 /** 1, Monday, to 7, Sunday: 1 January 1970 was a Thursday. */
 const weekdayOf = (day: number) => ((((day + 3) % 7) + 7) % 7) + 1
 
+/**
+ * The lesson after the first `sent`, the last of which left at `sentAt`. It counts from when that one was due, so that
+ * a changed cadence applies from there on; if that is not known, from the confirmation.
+ */
 export function nextLesson(
   plan: Plan,
   enrolment: Enrolment,
   sent: number,
   zones: Zones | undefined,
+  sentAt = enrolment.lastSentAt,
 ): Next | undefined {
   const lessons = plan.lessons.length
-  return sent < lessons ? { dueAt: dueAt(plan, enrolment, sent + 1, zones), lessons } : undefined
+  if (sent >= lessons) return undefined
+  const { dueAt: before } = enrolment
+  // A spacing may have put that one off: then the schedule itself is found from the confirmation.
+  if (before === undefined || (plan.spacingMs > 0 && before === dueAt(plan, enrolment, sent, zones)))
+    return { dueAt: dueAt(plan, { ...enrolment, lastSentAt: sentAt }, sent + 1, zones), lessons }
+  // A millisecond more, so that the lesson after it does not count from the confirmation again.
+  return { dueAt: spaced(plan, dueAfter(plan, enrolment, before, zones), sentAt && sentAt + 1), lessons }
+}
+
+function dueAfter({ cadence }: Plan, { timeZone }: Enrolment, before: number, zones?: Zones): number {
+  if (cadence.kind === 'every') return before + cadence.ms
+  const slots = slotsOf(cadence, timeZone, zones)
+  return slots.at(slots.after(before))
+}
+
+/** As `nextLesson`, for an enrolment that a shorter course had ended: when its last lesson was due was not kept. */
+export function resumedLesson(plan: Plan, enrolment: Enrolment, sent: number, zones: Zones | undefined) {
+  const slot = (day: number) => dueAt({ ...plan, spacingMs: 0 }, enrolment, day, zones)
+  const { lastSentAt = slot(sent) } = enrolment
+  // A lesson that left outside of its slot: the cadence was another then.
+  const isMoved = lastSentAt < slot(sent) || lastSentAt >= slot(sent + 1)
+  return nextLesson(plan, { ...enrolment, dueAt: isMoved ? lastSentAt : undefined }, sent, zones)
 }

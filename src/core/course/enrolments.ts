@@ -18,6 +18,10 @@ import {
 
 const ADMITTED_AT_ONCE = 200
 
+/** What the enrolments of a person, or one of them, are to have. */
+type Wish = Omit<CourseRequest, 'identity' | 'spelling'> &
+  (Pick<CourseRequest, 'identity'> | { readonly id: string })
+
 /** How people get into a course without a confirmation, change what they have, and leave: by operators, programs and links. */
 export function createEnrolments(host: CourseHost) {
   const { clock, store, catalog, keys, addressKey } = host
@@ -25,6 +29,10 @@ export function createEnrolments(host: CourseHost) {
   const readLink = (link: LinkParts) =>
     // Try every key even after a match, so that the time taken does not show which one matched.
     keys.map((key) => readUnsubscribeLink(key.reveal(), link)).find((named) => named)
+  const byLink = (change: 'unsubscribe' | 'undoUnsubscribe') => async (link: LinkParts) => {
+    const named = readLink(link)
+    if (named) await store[change]({ ...named, now: clock.now() })
+  }
   /** The plan of an enrolment at the lesson after those sent. */
   const planOf = (one: Subscription) => catalog.plan({ ...one, day: one.sentDays.length + 1 }, store)
   const sentNames = async (one: Subscription) =>
@@ -113,17 +121,7 @@ export function createEnrolments(host: CourseHost) {
       return true
     },
     /** Changes a person's enrolments, or one by course or id; lessons not tried yet follow. Gives how many. */
-    async set(
-      {
-        course,
-        language,
-        timeZone,
-        ...who
-      }: Preferences &
-        Pick<CourseRequest, 'course'> &
-        (Pick<CourseRequest, 'identity'> | { readonly id: string }),
-      operator?: Operator,
-    ): Promise<number> {
+    async set({ course, language, timeZone, ...who }: Wish, operator?: Operator): Promise<number> {
       const known =
         'id' in who
           ? [(await store.findById(who.id)) ?? []].flat()
@@ -134,13 +132,11 @@ export function createEnrolments(host: CourseHost) {
     },
     /** Every enrolment, or those in one course, a page at a time. */
     async *people(course?: string): AsyncGenerator<readonly ExportedPerson[]> {
-      for (let after = ''; ; await nextTurn()) {
-        const page = await store.page(after)
+      for (let after: string | undefined = ''; after !== undefined; await nextTurn()) {
+        const page: readonly Subscription[] = await store.page(after)
         const wanted = page.filter((one) => course === undefined || one.course === course)
         yield await Promise.all(wanted.map(async (one) => exported(withLessons(one), await sentNames(one))))
-        const last = page.at(-1)
-        if (last === undefined) return
-        after = last.id
+        after = page.at(-1)?.id
       }
     },
     /** Imports people, a few hundred a transaction, and gives what became of each; a second time changes nothing. */
@@ -167,15 +163,9 @@ export function createEnrolments(host: CourseHost) {
       if (found) await prefer(found, wanted)
     },
     /** Never tells whether the link was genuine. */
-    async unsubscribe(link: LinkParts): Promise<void> {
-      const named = readLink(link)
-      if (named) await store.unsubscribe({ ...named, now: clock.now() })
-    },
+    unsubscribe: byLink('unsubscribe'),
     /** Undoes an unsubscribe made through this very link; never tells whether it did. */
-    async undoUnsubscribe(link: LinkParts): Promise<void> {
-      const named = readLink(link)
-      if (named) await store.undoUnsubscribe({ ...named, now: clock.now() })
-    },
+    undoUnsubscribe: byLink('undoUnsubscribe'),
     /** The lesson whose page a signed link opens; undefined for a link that we did not make. */
     lessonOfLink({ course: id, t }: { readonly course: string; readonly t: string }): string | undefined {
       const opens = (lesson: string) => keys.some((key) => opensLesson(key.reveal(), id, lesson, t))

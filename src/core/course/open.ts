@@ -119,8 +119,8 @@ export function openCourse(options: CourseOptions) {
       as,
       now: clock.now(),
       audit: auditEntry(host, { action: 'resolve', subject: id, operator, details: as }),
-      next: ({ confirmedAt = 0, ...known }, day) =>
-        plan && catalog.next(plan, { ...known, confirmedAt }, day),
+      next: ({ confirmedAt = 0, ...known }, sentAt) =>
+        plan && catalog.next(plan, { ...known, confirmedAt }, day, sentAt),
       progress: plan && catalog.progress(plan, { ...enrolment, day }),
     })
   }

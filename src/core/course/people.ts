@@ -125,12 +125,9 @@ export function readPeople(
     }
     const { fields } = entry
     const { state } = fields
-    if (state === 'unsubscribed' || state === 'unconfirmed') {
-      leftOut.push({ line, why: state })
-      continue
-    }
     const read = newcomer(fields, { line, courses, now })
-    if (typeof read === 'string') faults.push({ line, message: read })
+    if (state === 'unsubscribed' || state === 'unconfirmed') leftOut.push({ line, why: state })
+    else if (typeof read === 'string') faults.push({ line, message: read })
     else if (seen.has(`${read.identity} ${read.course}`)) leftOut.push({ line, why: 'repeated' })
     else {
       seen.add(`${read.identity} ${read.course}`)

@@ -185,6 +185,63 @@ test('a lesson keeps its distance from the one before, however late that one was
   )
 })
 
+const anyCadence = fc.oneof(
+  anyEvery.map((ms) => ({ kind: 'every' as const, ms })),
+  anyLocal,
+)
+const anySpacing = fc.constantFrom(0, 0, HOUR_MS / 2, 20 * HOUR_MS, 30 * HOUR_MS)
+/** How late a lesson leaves: mostly at once, sometimes after an outage. */
+const anyDelay = fc.oneof(fc.constant(0), fc.nat(MINUTE_MS), fc.nat(9 * DAY_MS))
+const timeZone = 'Europe/Berlin'
+
+test('with an unchanged cadence, each lesson is due as counted from the confirmation, whatever outages came between', () => {
+  const delays = fc.array(anyDelay, { minLength: 2, maxLength: 9 })
+  const property = fc.property(
+    ...([anyCadence, anySpacing, between2000And2040, delays] as const),
+    (cadence, spacingMs, confirmedAt, late) => {
+      const plan = { lessons: Array.from({ length: 10 }, String), cadence, spacingMs }
+      let before = { confirmedAt, timeZone, dueAt: dueAt(plan, { confirmedAt, timeZone }, 1, zones) }
+      let lastSentAt: number | undefined
+      for (const [index, ms] of late.entries()) {
+        const sentAt = Math.max(before.dueAt, lastSentAt ?? 0) + ms
+        const next = nextLesson(plan, { ...before, lastSentAt }, index + 1, zones, sentAt)?.dueAt
+        expect(next).toBe(dueAt(plan, { confirmedAt, timeZone, lastSentAt: sentAt }, index + 2, zones))
+        before = { ...before, dueAt: next ?? 0 }
+        lastSentAt = sentAt
+      }
+    },
+  )
+  fc.assert(property, { numRuns: 100 })
+})
+
+test('however often the cadence changes, the next lesson waits an interval of the new one, and never two', () => {
+  const steps = fc.array(fc.tuple(anyCadence, anyDelay), { minLength: 2, maxLength: 9 })
+  const property = fc.property(anySpacing, between2000And2040, steps, (spacingMs, confirmedAt, changes) => {
+    const lessons = Array.from({ length: 10 }, String)
+    let before = confirmedAt
+    let lastSentAt: number | undefined
+    for (const [index, [cadence, late]] of changes.entries()) {
+      const sentAt = Math.max(before, lastSentAt ?? 0) + late
+      const enrolment = { confirmedAt, timeZone, dueAt: before, lastSentAt }
+      const next =
+        nextLesson({ lessons, cadence, spacingMs }, enrolment, index + 1, zones, sentAt)?.dueAt ?? 0
+      const interval = cadence.kind === 'every' ? cadence.ms : (cadence.weekdays.length ? 7 : 1) * DAY_MS
+      const longest = Math.max(2 * interval, Math.max(spacingMs, HOUR_MS) + 1) + HOUR_MS
+      expect(next - sentAt).toBeLessThanOrEqual(longest)
+      if (spacingMs > 0) expect(next - sentAt).toBeGreaterThanOrEqual(spacingMs)
+      else if (cadence.kind === 'every') expect(next - before).toBe(interval)
+      else {
+        const zone = cadence.zone ?? timeZone
+        expect(zones.dayAt(next, zone)).toBeGreaterThanOrEqual(zones.dayAt(before, zone))
+        expect(next).toBeGreaterThan(before)
+      }
+      before = next
+      lastSentAt = sentAt
+    }
+  })
+  fc.assert(property, { numRuns: 100 })
+})
+
 test('the lowest unsent day is next, in whatever order days were recorded', () => {
   const sent = (...sentDays: number[]) => nextDay({ sentDays, lessons: 4 })
   expect([sent(), sent(1, 3), sent(3, 2, 1), sent(2, 4, 3)]).toEqual([1, 2, 4, 1])

@@ -15,16 +15,14 @@ const [A, B, C, D] = ['course-day-1', 'course-day-2', 'course-day-3', 'course-da
 const ADA = { spelling: 'ada@example.com', identity: 'ada@example.com', course: 'pottery' }
 
 /** A course whose lessons everybody gets as they are now, behind others that stay as they began. */
-const following = (...lessons: string[]) => followingEvery(DAY_MS, lessons)
-
-const followingEvery = (ms: number, lessons: readonly string[]) =>
+const following = (...lessons: string[]) =>
   createCatalog([
     ...learning.courses.map((course) => ({ ...course, follow: 'start' as const })),
     {
       id: 'pottery',
       title: 'Pottery',
       lessons,
-      cadence: { kind: 'every', ms },
+      cadence: { kind: 'every', ms: DAY_MS },
       spacingMs: 0,
       follow: 'latest',
     },
@@ -52,9 +50,6 @@ describe.each(KEPT)('on %s', (kind) => {
       deploy(...next: string[]) {
         course = it.open(it.store.course, { catalog: following(...next) })
         return course
-      },
-      deployEvery(ms: number, ...next: string[]) {
-        course = it.open(it.store.course, { catalog: followingEvery(ms, next) })
       },
       /** One dispatch call; gives the lessons that went out. */
       async sends() {
@@ -104,18 +99,6 @@ describe.each(KEPT)('on %s', (kind) => {
       ...{ sentLessons: sent, sentDays: sent.map((_, at) => at + 1), lessons: sent.length },
       ...{ nextAttemptAt: undefined, promised: undefined },
     })
-  })
-
-  test('a changed cadence applies from the lesson after the next one', async () => {
-    const it = await deployed(A, B, C)
-    expect(await it.sends()).toEqual([A])
-    it.deployEvery(2 * DAY_MS, A, B, C)
-    it.pass(DAY_MS)
-    expect(await it.sends()).toEqual([B])
-    it.pass(2 * DAY_MS)
-    expect(await it.sends()).toEqual([])
-    it.pass(DAY_MS)
-    expect(await it.sends()).toEqual([C])
   })
 
   test('a lesson links to its page in the course as it is now', async () => {

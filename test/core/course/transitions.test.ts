@@ -332,8 +332,8 @@ test('an operator retries what waits, or counts it as sent from when it was firs
       { ...waiting, ...change },
       {
         ...{ as, now },
-        next: ({ lastSentAt }, day) => {
-          asked.push([lastSentAt, day])
+        next: ({ dueAt }, sentAt) => {
+          asked.push([dueAt, sentAt])
           return next
         },
       },
@@ -353,8 +353,8 @@ test('an operator retries what waits, or counts it as sent from when it was firs
   })
   expect(decide('sent', { firstAttemptAt: undefined })?.lastSentAt).toBe(NOW + DAY)
   expect(asked).toEqual([
-    [NOW + HOUR, 1],
-    [NOW + DAY, 1],
+    [waiting.dueAt, NOW + HOUR],
+    [waiting.dueAt, NOW + DAY],
   ])
   const undecidable: Partial<SubscriptionRecord>[] = [
     { problem: undefined },

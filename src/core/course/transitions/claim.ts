@@ -157,8 +157,8 @@ function afterSent(
 export interface Resolution {
   readonly as: 'retry' | 'sent'
   readonly now: number
-  /** The lesson that follows, if this one counts as sent. */
-  readonly next: (enrolment: Subscription, day: number) => Next | undefined
+  /** The lesson that follows, if this one counts as sent at that time. */
+  readonly next: (enrolment: Subscription, sentAt: number) => Next | undefined
   /** After that lesson, for an enrolment that follows the newest course. */
   readonly progress?: Progress | undefined
 }
@@ -185,7 +185,7 @@ export function resolve(
   if (as === 'sent') {
     // When the message arrived is unknown. It left no earlier than its first attempt.
     const sentAt = record.firstAttemptAt ?? now
-    const following = next({ ...revived, lastSentAt: sentAt }, day)
+    const following = next(revived, sentAt)
     return afterSent(revived, day, {
       sentAt,
       nextAttemptAt: following?.dueAt,

@@ -170,7 +170,7 @@ export const isDatedAhead = (one: Subscription, now: number): boolean =>
 /** What such a clock dated moves to `now`, and the next lesson with it; undefined: it is out, or not late. */
 export function redate(
   record: SubscriptionRecord,
-  { now, next }: { readonly now: number; readonly next: (redated: SubscriptionRecord) => Next | undefined },
+  { now, next }: { readonly now: number; readonly next: (one: SubscriptionRecord) => Next | undefined },
 ): SubscriptionRecord | undefined {
   const { confirmedAt, lastSentAt, claimedAt, nextAttemptAt = 0, fence } = record
   if (!isDatedAhead(record, now) || claimedAt !== undefined) return undefined
@@ -178,7 +178,11 @@ export function redate(
   const isWrong = (at = 0) => at > now + MOST_SKEW_MS
   const moved = (at: number | undefined) => (at && isWrong(at) ? at - newest + now : at)
   const redated = { ...record, confirmedAt: moved(confirmedAt), lastSentAt: moved(lastSentAt) }
-  const planned = isWrong(newest) ? next({ ...redated, dueAt: undefined })?.dueAt : record.dueAt
+  // Does its schedule still count from the confirmation? Otherwise it goes on from the lesson before.
+  const isCounted = next({ ...record, dueAt: undefined })?.dueAt === record.dueAt
+  const planned = isWrong(newest)
+    ? next({ ...redated, dueAt: isCounted ? undefined : redated.lastSentAt })?.dueAt
+    : record.dueAt
   const dueAt = planned ?? nextAttemptAt
   return dueAt < nextAttemptAt ? { ...redated, dueAt, nextAttemptAt: dueAt, fence: fence + 1 } : undefined
 }

@@ -1,0 +1,232 @@
+import { describe, expect, test } from 'vitest'
+import { createCatalog } from '../../../src/core/course/catalog.ts'
+import type { Cadence } from '../../../src/core/course/definition.ts'
+import { zones } from '../../../src/core/course/zones.ts'
+import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
+import { courseWith } from '../../support/course.ts'
+import { KEPT } from '../../support/stores.ts'
+
+const ADA = { spelling: 'ada@example.com', identity: 'ada@example.com', course: 'pottery' }
+const LESSONS = Array.from({ length: 7 }, (_, index) => `course-day-${index + 1}`)
+
+interface Timing {
+  readonly cadence: Cadence
+  readonly spacingMs: number
+}
+
+const every = (days: number, spacingHours = 0): Timing => ({
+  cadence: { kind: 'every', ms: days * DAY_MS },
+  spacingMs: spacingHours * HOUR_MS,
+})
+const at = (hour: number, weekdays: readonly number[] = [], zone?: string, spacingHours = 0): Timing => ({
+  cadence: { kind: 'at', minute: hour * 60, zone, weekdays },
+  spacingMs: spacingHours * HOUR_MS,
+})
+const followed = (timing: Timing, lessons: readonly string[] = LESSONS) =>
+  createCatalog([{ id: 'pottery', title: 'Pottery', lessons, ...timing, follow: 'latest' }], { zones })
+
+const inBerlin = new Intl.DateTimeFormat('en-GB', {
+  timeZone: 'Europe/Berlin',
+  day: 'numeric',
+  month: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+})
+
+describe.each(KEPT)('on %s', (kind) => {
+  /** Ada, who confirmed in the night to Saturday, 28 March 2026, a day before summer time. */
+  async function begun(timing: Timing) {
+    const it = await courseWith(0, { kind, catalog: followed(timing), leaseClock: 'standing' })
+    let { course } = it
+    await course.enrol({ ...ADA, timeZone: 'Europe/Berlin' })
+    const ada = async () => {
+      const found = await course.find(ADA.identity, 'pottery')
+      if (found === undefined) throw new TypeError('Ada is enrolled')
+      return found
+    }
+    return {
+      ...it,
+      ada,
+      deploy(next: Timing, lessons?: readonly string[]) {
+        course = it.open(it.store.course, { catalog: followed(next, lessons) })
+        return course
+      },
+      /** When the daemon sends the next lessons, in Berlin. */
+      async leave(most: number) {
+        const times: string[] = []
+        while (times.length < most) {
+          const { nextAttemptAt } = await ada()
+          if (nextAttemptAt === undefined) break
+          it.pass(Math.max(0, nextAttemptAt - it.now()))
+          while ((await course.dispatch({ limit: 1, gentle: true })).sent === 0) it.pass(HOUR_MS)
+          times.push(inBerlin.format(it.now()).replace(',', ''))
+        }
+        return times
+      },
+    }
+  }
+
+  test.each([
+    [
+      '7d',
+      '1d',
+      every(7),
+      every(1),
+      '28/03 01:00, 04/04 02:00, 11/04 02:00',
+      '18/04 02:00, 19/04 02:00, 20/04 02:00, 21/04 02:00',
+    ],
+    [
+      '1d',
+      '7d',
+      every(1),
+      every(7),
+      '28/03 01:00, 29/03 01:00, 30/03 02:00',
+      '31/03 02:00, 07/04 02:00, 14/04 02:00, 21/04 02:00',
+    ],
+    [
+      '7d',
+      '1d, spaced',
+      every(7, 20),
+      every(1, 20),
+      '28/03 01:00, 04/04 02:00, 11/04 02:00',
+      '18/04 02:00, 19/04 02:00, 20/04 02:00, 21/04 02:00',
+    ],
+    [
+      '1d',
+      '7d, spaced',
+      every(1, 20),
+      every(7, 20),
+      '28/03 01:00, 29/03 01:00, 30/03 02:00',
+      '31/03 02:00, 07/04 02:00, 14/04 02:00, 21/04 02:00',
+    ],
+    [
+      'daily',
+      'Mondays',
+      at(9),
+      at(9, [1]),
+      '28/03 09:00, 29/03 09:00, 30/03 09:00',
+      '31/03 09:00, 06/04 09:00, 13/04 09:00, 20/04 09:00',
+    ],
+    [
+      'Mondays',
+      'daily',
+      at(9, [1], 'Europe/Berlin'),
+      at(9, [], 'Europe/Berlin'),
+      '30/03 09:00, 06/04 09:00, 13/04 09:00',
+      '20/04 09:00, 21/04 09:00, 22/04 09:00, 23/04 09:00',
+    ],
+    [
+      'Mondays',
+      'daily, spaced',
+      at(9, [1], undefined, 20),
+      at(9, [], undefined, 20),
+      '30/03 09:00, 06/04 09:00, 13/04 09:00',
+      '20/04 09:00, 21/04 09:00, 22/04 09:00, 23/04 09:00',
+    ],
+    [
+      'daily at 9',
+      'daily at 18',
+      at(9),
+      at(18),
+      '28/03 09:00, 29/03 09:00, 30/03 09:00',
+      '31/03 09:00, 01/04 18:00, 02/04 18:00, 03/04 18:00',
+    ],
+    [
+      '7d',
+      'daily at 9',
+      every(7),
+      at(9),
+      '28/03 01:00, 04/04 02:00, 11/04 02:00',
+      '18/04 02:00, 19/04 09:00, 20/04 09:00, 21/04 09:00',
+    ],
+    [
+      'Mondays',
+      '1d',
+      at(9, [1]),
+      every(1),
+      '30/03 09:00, 06/04 09:00, 13/04 09:00',
+      '20/04 09:00, 21/04 09:00, 22/04 09:00, 23/04 09:00',
+    ],
+  ])(
+    'a course changed from %s to %s counts from the next lesson on',
+    async (_, __, before, after, had, gets) => {
+      const it = await begun(before)
+      expect((await it.leave(3)).join(', ')).toBe(had)
+      it.deploy(after)
+      expect((await it.leave(9)).join(', ')).toBe(gets)
+    },
+  )
+
+  test('after a change and an outage, overdue lessons catch up, and the schedule goes on where the change put it', async () => {
+    const it = await begun(every(7))
+    await it.leave(3)
+    it.deploy(every(1))
+    await it.leave(1)
+    it.pass(2.5 * DAY_MS)
+    expect(await it.leave(9)).toEqual(['20/04 14:00', '20/04 15:00', '21/04 02:00'])
+  })
+
+  test('after a change, a lesson that a spacing put off changes the times of no more than the next', async () => {
+    const it = await begun(at(9, [1], undefined, 20))
+    await it.leave(1)
+    it.deploy(at(9, [], undefined, 20))
+    await it.leave(1)
+    it.pass(DAY_MS + 7 * HOUR_MS)
+    expect(await it.leave(9)).toEqual([
+      '07/04 16:00',
+      '08/04 12:00',
+      '09/04 09:00',
+      '10/04 09:00',
+      '11/04 09:00',
+    ])
+  })
+
+  test('an operator who decides that a lesson was sent after a change lets the next follow in its turn', async () => {
+    const it = await begun(every(7))
+    await it.leave(2)
+    it.answer(() => ({ kind: 'permanent', hardBounce: false, reason: 'refused' }))
+    it.pass(7 * DAY_MS)
+    await it.course.dispatch({ limit: 1 })
+    it.answer(({ key }) => ({ kind: 'sent', id: key }))
+    const course = it.deploy(every(1))
+    expect(await course.resolve((await it.ada()).id, 'sent')).toBe(true)
+    expect(await it.leave(9)).toEqual(['12/04 02:00', '13/04 02:00', '14/04 02:00', '15/04 02:00'])
+  })
+
+  test.each([
+    ['slower', every(1), every(7), ['06/04 02:00', '13/04 02:00']],
+    ['faster', every(7), every(1), ['12/04 02:00', '13/04 02:00']],
+  ])('a course that was short for a while goes on %s', async (_, before, after, expected) => {
+    const it = await begun(before)
+    await it.leave(2)
+    it.deploy(before, LESSONS.slice(0, 3))
+    expect(await it.leave(9)).toHaveLength(1)
+    const course = it.deploy(after)
+    await course.dispatch({ limit: 1 })
+    expect(await it.leave(2)).toEqual(expected)
+  })
+
+  test('a clock that was ahead brings neither a burst nor a long wait to a course that was changed', async () => {
+    for (const [before, after] of [
+      [every(7), every(1)],
+      [every(1), every(7)],
+      [every(7, 20), every(1, 20)],
+    ] as const) {
+      const it = await begun(before)
+      await it.leave(3)
+      const course = it.deploy(after)
+      await it.leave(1)
+      const due = (await it.ada()).dueAt ?? 0
+      const ahead = it.open(it.store.course, {
+        catalog: followed(after),
+        aheadMs: due - it.now() + 3 * DAY_MS,
+      })
+      await ahead.dispatch({ limit: 1 })
+      await course.redate()
+      const { nextAttemptAt = 0 } = await it.ada()
+      const interval = after.cadence.kind === 'every' ? after.cadence.ms : 0
+      expect(nextAttemptAt - it.now()).toBeGreaterThanOrEqual(interval)
+      expect(nextAttemptAt - it.now()).toBeLessThanOrEqual(2 * interval)
+    }
+  })
+})
