@@ -95,11 +95,6 @@ const PLANTED: Readonly<Record<string, readonly Planted[]>> = {
       'return before + Math.min(cadence.ms, 23 * HOUR_MS)',
     ],
     [
-      'applies a changed cadence back to the confirmation',
-      'if (before === undefined || (plan.spacingMs > 0 &&',
-      'if (before === undefined || sent > 0 || (plan.spacingMs > 0 &&',
-    ],
-    [
       'takes the local hour of a course for UTC',
       "const zone = fixed ?? timeZone ?? 'UTC'",
       "const zone = 'UTC'",

@@ -178,7 +178,9 @@ export function createWitness(input: {
       })
     // A lesson that a spacing put off was due when it left, or before.
     const latestBefore = last && Math.max(last, before ?? last)
-    return [Math.min(...spaced(first)), Math.max(...spaced(latestBefore))]
+    // It also hides a change that is made while it puts one off: the next then counts from the confirmation.
+    const hidden = plans.some(({ spacingMs }) => spacingMs > 0) ? spaced(undefined) : []
+    return [Math.min(...spaced(first), ...hidden), Math.max(...spaced(latestBefore))]
   }
   /** No earlier than it was taken for the first time, whatever the clock showed since. */
   const sentBy = (lesson: Lesson) => {
