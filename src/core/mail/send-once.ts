@@ -151,14 +151,18 @@ export async function sendAgain(
   { key, tried }: { readonly key: string; readonly tried: Tried | undefined },
   send: (mail: Mail) => Promise<SendOutcome> = host.mailer.send,
 ): Promise<SendOutcome> {
-  if (tried) return send(asTried(host, mail, tried))
-  const outcome = await send(mail)
-  if (outcome.kind === 'unknown') await keepTried(host, mail, key)
-  return outcome
+  const repeat = tried && asTried(host, mail, tried)
+  const outcome = await send(repeat ?? mail)
+  if (!repeat && outcome.kind === 'unknown') await keepTried(host, mail, key)
+  // Is the sender of then not allowed any more? A provider that has the mail refuses its key with another one.
+  const isRefused = outcome.kind === 'transient' && outcome.scope === 'sender'
+  return isRefused && repeat?.sentAs ? send({ ...repeat, sentAs: undefined }) : outcome
 }
 
 function asTried({ mailer, clock, log }: Sends, mail: Mail, tried: Tried): Mail {
-  const { compiled, slots: kept, tokenHash = '', sentAs, at = 0 } = tried
+  const { slots: kept, tokenHash = '', sentAs, at = 0 } = tried
+  // A stored mail has its own text: it may have been stored anew under its key.
+  const { compiled = tried.compiled } = mail
   const token = tokenHash && mail.tokens?.().find((one) => digest(one) === tokenHash)
   // A provider that has the mail under its key refuses other bytes, so nobody gets it twice.
   if (token === undefined)

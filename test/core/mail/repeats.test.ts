@@ -8,23 +8,29 @@ import { openPlatform } from '../../../src/daemon/platform.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { byHand } from '../../support/by-hand.ts'
 import { ADA, courseWith } from '../../support/course.ts'
+import { compiledMails } from '../../support/learning.ts'
 import { mailerTo } from '../../support/mailers.ts'
 import { serveBodies } from '../../support/servers.ts'
 import { addressOf, KEPT, openTestStore } from '../../support/stores.ts'
 
-/** A mail API that delivers once under a key, and refuses the key with other bytes; its first answer is lost. */
-async function provider() {
+/**
+ * A mail API that delivers once under a key, and refuses the key with other bytes, and any mail of `barred`; its first
+ * answer is lost.
+ */
+async function provider(barred?: string) {
   const delivered = new Map<string, string>()
   const bodies: string[] = []
   const statuses: number[] = []
   const url = await serveBodies((body, response, { headers }) => {
     const key = String(headers['idempotency-key'])
     const isOther = (delivered.get(key) ?? body) !== body
-    if (!isOther) delivered.set(key, body)
     bodies.push(body)
+    const isBarred = barred !== undefined && body.includes(barred)
+    if (!isOther && !isBarred) delivered.set(key, body)
     if (bodies.length === 1) return void response.destroy()
-    statuses.push(isOther ? 409 : 200)
-    response.writeHead(isOther ? 409 : 200).end(`{"id":"${key}"}`)
+    const status = isBarred ? 403 : isOther ? 409 : 200
+    statuses.push(status)
+    response.writeHead(status).end(`{"id":"${key}"}`)
   })
   return { url, delivered, bodies, statuses }
 }
@@ -149,16 +155,38 @@ describe.each(KEPT)('over a provider that honors keys, on %s,', (kind) => {
   })
 })
 
-test.each([true, false])(
-  'a mail of a program whose answer was lost keeps its sender and Reply-To; durable: %s',
-  async (durable) => {
-    const { url, bodies, statuses } = await provider()
-    const store = await openTestStore(await addressOf('sqlite'))
-    let now = Date.UTC(2026, 10, 22)
-    const open = (MAILER_FROM: string, MAILER_REPLY_TO: string) => {
+/** A program on one store, with a mail under one key: its platform with a sender, and with another subject. */
+async function program(url: string) {
+  const store = await openTestStore(await addressOf('sqlite'))
+  let now = Date.UTC(2026, 10, 22)
+  return {
+    pass: (ms: number) => {
+      now += ms
+    },
+    open({
+      from,
+      replyTo = 'help@example.com',
+      durable = true,
+      subject = '',
+    }: {
+      from: string
+      replyTo?: string
+      durable?: boolean
+      subject?: string
+    }) {
+      const compiled = async () => {
+        const all = await compiledMails()
+        const mail = all['exam-passed']
+        return { ...all, 'exam-passed': { ...mail, subject: [subject, ...mail.subject] } }
+      }
       const platform = openPlatform({
-        env: { MAILER_API_KEY: 'key-for-tests-only', MAILER_API_URL: url, MAILER_FROM, MAILER_REPLY_TO },
-        platform: learning,
+        env: {
+          MAILER_API_KEY: 'key-for-tests-only',
+          MAILER_API_URL: url,
+          MAILER_FROM: from,
+          MAILER_REPLY_TO: replyTo,
+        },
+        platform: { ...learning, mails: { ...learning.mails, compiled } },
         store,
         clock: { ...systemClock, now: () => now },
       })
@@ -174,16 +202,62 @@ test.each([true, false])(
             durable,
           }),
       }
-    }
-    const before = open('Course <course@example.com>', 'help@example.com')
+    },
+  }
+}
+
+test.each([true, false])(
+  'a mail of a program whose answer was lost keeps its sender and Reply-To; durable: %s',
+  async (durable) => {
+    const { url, bodies, statuses } = await provider()
+    const it = await program(url)
+    const before = it.open({ from: 'Course <course@example.com>', durable })
     await before.send()
     await before.deliver()
     expect(bodies).toHaveLength(1)
-    now += HOUR_MS
-    const after = open('School <school@mail.example.org>', 'desk@example.org')
+    it.pass(HOUR_MS)
+    const after = it.open({ from: 'School <school@mail.example.org>', replyTo: 'desk@example.org', durable })
     if (!durable) await after.send()
     await after.deliver()
     expect(statuses).toEqual([200])
     expect(bodies[1]).toBe(bodies[0])
   },
 )
+
+test('a mail that was not taken has the sender of now if the provider no longer allows that of then', async () => {
+  const { url, delivered, statuses } = await provider('course@example.com')
+  const it = await program(url)
+  const before = it.open({ from: 'course@example.com' })
+  await before.send()
+  await before.deliver()
+  it.pass(HOUR_MS)
+  await it.open({ from: 'school@example.org' }).deliver()
+  expect(statuses).toEqual([403, 200])
+  expect([...delivered.values()][0]).toContain('school@example.org')
+})
+
+test('a mail that is stored anew under its key is repeated with the text of then', async () => {
+  const bodies: string[] = []
+  const it = await program(
+    await serveBodies((body, response) => {
+      bodies.push(body)
+      response.destroy()
+    }),
+  )
+  const first = it.open({ from: 'course@example.com' })
+  await first.send()
+  for (let hours = 0; hours < 24; hours += 1) {
+    await first.deliver()
+    it.pass(HOUR_MS)
+  }
+  const attempts = bodies.length
+  const anew = it.open({ from: 'course@example.com', subject: 'Anew: ' })
+  await anew.send()
+  for (let times = 0; times < 2; times += 1) {
+    await anew.deliver()
+    it.pass(HOUR_MS)
+  }
+  const [one, two] = bodies.slice(attempts)
+  expect(one).toContain('Anew: ')
+  expect(two).toBe(one)
+})
