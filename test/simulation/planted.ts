@@ -126,8 +126,8 @@ const PLANTED: Readonly<Record<string, readonly Planted[]>> = {
     ],
     [
       'takes a released lesson for one that waits for ever',
-      "case 'again': {",
-      "case 'again': {\n      if (job) return { ...later(now), result: 'over' }",
+      "case 'again':",
+      "case 'again':\n      return { ...later(now), result: 'over' }",
     ],
     [
       'takes a connection that broke for a message that was refused',

@@ -5,7 +5,7 @@ import type { Ready, Source } from './source.ts'
 
 const BATCH = 400
 /** One in this many of each batch is reserved for retries, so that retries and new jobs cannot starve each other. */
-export const RETRY_SHARE = 20
+const RETRY_SHARE = 20
 
 export interface Taken<Claim> {
   readonly claim: Claim

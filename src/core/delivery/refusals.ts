@@ -28,8 +28,6 @@ export function createRefusals() {
     readonly decide: (scope: Scope) => void
   }>()
   let handedOver = 0
-  /** Messages taken, less the refusals that they let pass. */
-  let spare = 0
   let row = { reason: '', length: 0 }
   let stop: string | undefined
   /** Refusals in a row stopped it, and not faults of ours, which say nothing about a refusal. */
@@ -47,12 +45,11 @@ export function createRefusals() {
       return handedOver
     },
     accepted(number: number) {
-      spare += 1
       row = { reason: '', length: 0 }
       for (const one of waiting) if (one.after < number) one.decide('one')
     },
-    /** Resolves when its scope is known, or can't become known. As many `isAlone` as were taken say nothing of us. */
-    refused(refusal: Refusal, isAlone = false): Promise<Scope> {
+    /** Resolves when the scope of the refusal is known, or nothing more can become known. */
+    refused(refusal: Refusal): Promise<Scope> {
       const { promise, resolve } = Promise.withResolvers<Scope>()
       const decide = (scope: Scope) => {
         waiting.delete(one)
@@ -60,7 +57,7 @@ export function createRefusals() {
       }
       const one = { after: handedOver, unclear: unclearScope(refusal), decide }
       waiting.add(one)
-      isAboutUs ||= !(isAlone && spare-- > 0) && count(refusal.reason)
+      isAboutUs ||= count(refusal.reason)
       if (isAboutUs) for (const each of waiting) each.decide('all')
       return promise
     },

@@ -118,14 +118,14 @@ const REPEAT_MS = 6 * HOUR_MS
 
 /**
  * What became of one attempt at a job. The mailer's outcomes, and: `over`: there is no reason to send it any more;
- * `untried`: nothing was handed over, and nothing is known against it; `again`: not by the same call, with the reason
- * why all mail was refused; `gone`: the claim is no longer ours; `finished`: nothing is left to send.
+ * `untried`: nothing was handed over, and nothing is known against it; `again`: as `untried`, but not by the same call;
+ * `gone`: the claim is no longer ours; `finished`: nothing is left to send.
  */
 export type Delivery =
   | SendOutcome
   | { readonly kind: 'over'; readonly reason?: string | undefined }
-  | { readonly kind: 'untried' | 'again'; readonly reason?: string }
-  | { readonly kind: 'gone' | 'finished' }
+  | { readonly kind: 'untried'; readonly reason?: string }
+  | { readonly kind: 'again' | 'gone' | 'finished' }
 
 const OUTCOMES = new Set<Delivery['kind']>(['sent', 'transient', 'permanent', 'unknown'])
 /** Whether an attempt was made. */
@@ -191,14 +191,9 @@ export function recordOf(job: Job, delivery: Delivery, at: At): JobRecord {
     }
     case 'finished':
       return { ...kept, result: 'finished', untried: true }
-    case 'again': {
-      const { reason } = delivery
-      // Where one may have been delivered, that stays its problem.
-      const isNoted = reason !== undefined && job.unknownSince === undefined
-      const problem = isNoted ? ({ kind: 'failed', reason, since: now } as const) : undefined
-      return { ...later(now + at.stream.oursMs), problem }
-    }
+    case 'again':
     case 'gone':
+      return later(now + at.stream.oursMs)
     case 'untried':
       // A first attempt that was not made keeps its place in line; any other goes to the end.
       return { ...later(job.wasTried ? now : job.dueAt), untried: true }

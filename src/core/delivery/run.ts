@@ -154,8 +154,7 @@ export function createRun<Claim extends object, Prepared extends Ready>(
     }
     rate.answered(isAlone && delivery.kind === 'sent')
     if (delivery.kind === 'sent') refusals.accepted(number)
-    else if (isRefusal(delivery))
-      verdicts.set(claim, refusals.refused(delivery, source.isRefusedAlone?.(claim, delivery.reason)))
+    else if (isRefusal(delivery)) verdicts.set(claim, refusals.refused(delivery))
     // Whoever swallows one after the other gets no more in this run: each may be repeated.
     else if (ruleOf(delivery).run === 'counted') refusals.failed(delivery.reason)
     if (!isOutcome(delivery)) unheard ??= delivery.reason
@@ -181,7 +180,8 @@ export function createRun<Claim extends object, Prepared extends Ready>(
     if (scope === 'one' || (scope === 'unclear' && source.isRefusedAlone?.(claim, reason)))
       return record(taken, { kind: 'permanent', hardBounce: false, reason }, prepared)
     unheard ??= reason
-    return record(taken, scope === 'unclear' ? delivery : { kind: 'again', reason }, prepared, delivery)
+    // An unclear one is on record, so that somebody hears of it.
+    return record(taken, scope === 'unclear' ? delivery : { kind: 'again' }, prepared, delivery)
   }
 
   /** Records what became of a claim, and ends the claim only when the record is durable. */

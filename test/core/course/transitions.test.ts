@@ -127,13 +127,18 @@ test('a claim sets its lease and its call, keeps the moment of the first attempt
   expect(take({ ...taken, problem: failed }, lease).problem).toEqual(again.problem)
 })
 
-test('claims leave as they were claimed, but of those that failed before one in every twenty', () => {
-  const of = (kind: 'failed' | 'unknown') => ({ ...claim, problem: { kind, reason: 'no', since: 1 } })
-  const [failed, unknown] = [of('failed'), of('unknown')]
-  const first = Array(40).fill(claim)
-  const order = [unknown, ...first.slice(0, 18), failed, ...first.slice(18, 37), failed, ...first.slice(37)]
-  expect(inTurn([unknown, failed, failed, ...first])).toEqual(order)
-  expect(inTurn([failed, failed])).toEqual([failed, failed])
+test('claims that may have been delivered leave first; of any others, neighbors leave far apart', () => {
+  const of = (n: number) => ({ ...claim, id: String(n) })
+  const unknown = { ...of(-1), problem: { kind: 'unknown', reason: 'lost', since: 1 } } as const
+  for (const size of [10, 24, 100, 400]) {
+    const order = inTurn([...Array.from({ length: size }, (_, n) => of(n)), unknown, unknown])
+    const places = order.map(({ id }) => Number(id))
+    expect(places.slice(0, 2)).toEqual([-1, -1])
+    expect(places.slice(2).toSorted((a, b) => a - b)).toEqual(Array.from({ length: size }, (_, n) => n))
+    // Of the first third, never two in a row that are followed by a third.
+    const refused = places.slice(2).map((n) => n < size / 3)
+    expect(refused.some((one, n) => one && refused[n + 1] && refused[n + 2])).toBe(false)
+  }
 })
 
 const next = { dueAt: NOW + DAY, lessons: 3 }

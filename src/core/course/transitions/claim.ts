@@ -1,4 +1,3 @@
-import { RETRY_SHARE } from '../../delivery/claims.ts'
 import type { Asked } from '../../delivery/source.ts'
 import type { HistoryEntry } from '../history.ts'
 import {
@@ -62,12 +61,17 @@ export function setAside(record: SubscriptionRecord, now: number): SubscriptionR
   }
 }
 
-/** As claimed, but with one that failed before in each RETRY_SHARE: many that are refused in a row would end the run. */
+/** Multiples of its fraction put neighbors far apart, and fill a range evenly. */
+const GOLDEN = (1 + Math.sqrt(5)) / 2
+
+/**
+ * What may have been delivered leaves first, before its key is forgotten. Of the rest, neighbors leave far apart: those
+ * who joined together may all be refused, which looks like a refusal of all mail if nobody else is tried between.
+ */
 export function inTurn(claims: readonly Claim[]): readonly Claim[] {
-  const isAgain = ({ problem }: Claim) => problem !== undefined && problem.kind !== 'unknown'
-  const order = claims.filter((one) => !isAgain(one))
-  for (const [at, one] of claims.filter(isAgain).entries()) order.splice(RETRY_SHARE * (at + 1) - 1, 0, one)
-  return order
+  const isUnknown = ({ problem }: Claim) => problem?.kind === 'unknown'
+  const placed = claims.map((claim, at) => ({ claim, at: isUnknown(claim) ? -1 : (at * GOLDEN) % 1 }))
+  return placed.sort((a, b) => a.at - b.at).map(({ claim }) => claim)
 }
 
 /** The claim on a taken record, for a dispatcher; undefined if there is no lesson to send. */
