@@ -61,13 +61,8 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
     ...(changes ?? []),
   ])
   const ok = findings[0]?.severity !== 'error'
-  const whole = {
-    ...report,
-    platform: recordedPlatform(context),
-    ok,
-    findings,
-    ...(live && { live: live.results }),
-  }
+  const results = live && { live: live.results }
+  const whole = { ...report, platform: recordedPlatform(context), ok, findings, ...results }
   return writeReport(context, input.name, whole, input)
 }
 

@@ -207,13 +207,17 @@ function translationsOf(
   return [...tags].flatMap((tag) =>
     originals.flatMap((original): readonly MailDefinition[] => {
       const { name, file = name, folder: { path: place = mails } = {}, slots, allowance, lesson } = original
-      const isShipped = definitions.some((mail) => mail.name === name) && !files.templates.includes(name)
-      const own = translations
-        .get(place ?? '')
-        ?.find((one) => one.language.toLowerCase() === tag && one.names.includes(file))
+      const placeOf = (wanted?: string) =>
+        translations.get(place ?? '')?.find(({ language }) => language.toLowerCase() === wanted)
+      const [own, general] = [placeOf(tag), placeOf(tag.split('-')[0])]
+      const isOwn = own?.names.includes(file)
+      // `de` of one's own serves `de-AT` better than what is shipped.
+      const isReplaced = files.templates.includes(name) || general?.names.includes(file)
+      const isShipped = !isReplaced && definitions.some((mail) => mail.name === name)
       const shipped = shippedIn.find((one) => isShipped && isIn(tag, one.language))?.folder
-      const folder = own ? { path: own.folder, language: own.language } : shipped
+      const folder = own && isOwn ? { path: own.folder, language: own.language } : shipped
       if (folder === undefined) return []
+      const layouts = isOwn ? place : own?.folder
       return [
         {
           name: translationName(tag, name),
@@ -221,7 +225,7 @@ function translationsOf(
           ...given({ slots, allowance, lesson }),
           folder,
           file,
-          ...(own && place !== undefined && { layouts: [{ path: place }] }),
+          ...(layouts !== undefined && { layouts: [{ path: layouts }] }),
         },
       ]
     }),

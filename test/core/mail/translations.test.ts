@@ -232,6 +232,26 @@ test('a mail of the package has the platform’s own layout in every language', 
   }
 })
 
+test('a layout and a mail of one’s own in German serve the package’s mails and the readers of de-AT', async () => {
+  const { folder, write } = await school()
+  const layout = await readPackageFile('templates/base/layout.mjml')
+  const withText = (text: string) => layout.replace('</mj-body>', `<mj-raw><p>${text}</p></mj-raw></mj-body>`)
+  await write('mails/layout.mjml', withText('Kiln Lane 7'))
+  await write('mails/de/layout.mjml', withText('Ofenweg 7'))
+  await write('mails/de/welcome.md', '---\nsubject: Servus\n---\n\n[Los]({{startUrl}})')
+  await write('firing/de-AT/1-clay.md', lesson('Lehm'))
+  const definition = {
+    preset: 'base',
+    mails: './mails',
+    courses: { firing: { lessons: './firing', every: '1d' } },
+  }
+  const compiled = await resolvePlatform(definition, { folder }).mails.compiled()
+  for (const language of ['de', 'de-AT', 'de-CH'])
+    expect(mailIn(compiled, 'welcome', language)?.subject.join('')).toBe('Servus')
+  expect(mailIn(compiled, 'status-notice', 'de')?.html.join('')).toContain('Ofenweg 7')
+  expect(mailIn(compiled, 'status-notice', 'en')?.html.join('')).toContain('Kiln Lane 7')
+})
+
 test('lessons of the platform’s language may be in a folder of that name, beside the other languages', async () => {
   const { write, folder } = await school()
   await write('glazing/en/1-glass.md', lesson('Glass'))

@@ -61,7 +61,7 @@ export function setAside(record: SubscriptionRecord, now: number): SubscriptionR
   }
 }
 
-/** Multiples of its fraction put neighbors far apart, and fill a range evenly. */
+/** The fractions of its multiples fill a range evenly, with neighbors far apart. */
 const GOLDEN = (1 + Math.sqrt(5)) / 2
 
 /**
