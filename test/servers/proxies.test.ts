@@ -189,7 +189,7 @@ describe.each(Object.entries(PROXIES))('the file of deploy/proxy for %s', (name,
     await fetch(`http://127.0.0.1:${ports.http}/api/email/confirm?token=canary`, { redirect: 'manual' })
     const logs = globSync(path.join(folder, '*.log')).map((log) => readFileSync(log, 'utf8'))
     expect(logs.join('')).not.toContain('canary')
-    // Caddy keeps no log of requests unless it is told to.
+    // Caddy logs no requests by default.
     if (name === 'nginx') expect(logs.join('')).toContain('"GET /api/email/confirm" 400')
 
     const health = await ask(ports.https, '/api/health')

@@ -144,7 +144,7 @@ const keepTried = ({ store, mailer, clock }: Sends, mail: Mail, key: string) =>
     })
     .catch(() => {})
 
-/** Sends a mail as it was `tried`. Of one that was not, and may have been delivered now, it keeps what composed it. */
+/** Sends a mail, with the bytes of the attempt that was `tried`; if the answer to a first attempt is lost, keeps its bytes. */
 export async function sendAgain(
   host: Sends,
   mail: Mail,
@@ -154,7 +154,7 @@ export async function sendAgain(
   const repeat = tried && asTried(host, mail, tried)
   const outcome = await send(repeat ?? mail)
   if (!repeat && outcome.kind === 'unknown') await keepTried(host, mail, key)
-  // Is the sender of then not allowed any more? A provider that has the mail refuses its key with another one.
+  // The first sender may be refused by now. Another delivers nothing twice: the key is refused with other bytes.
   const isRefused = outcome.kind === 'transient' && outcome.scope === 'sender'
   return isRefused && repeat?.sentAs ? send({ ...repeat, sentAs: undefined }) : outcome
 }
@@ -173,7 +173,7 @@ function asTried({ mailer, clock, log }: Sends, mail: Mail, tried: Tried): Mail 
     slots[name] = value?.replace(tokenHash, token ?? '') ?? mail.slots[name] ?? ''
   }
   const { unsubscribeUrl } = mail.tokens ? slots : mail
-  // A sender of then may no longer be allowed: only a key that the provider knows is worth that.
+  // Other providers, and this one after that time, compare no bytes: they get the sender of now.
   const isKnown = mailer.transport === 'api' && clock.now() - at < KEY_LIFE_MS
   return { ...mail, compiled, slots, ...given({ unsubscribeUrl }), ...(isKnown && { sentAs }) }
 }

@@ -25,7 +25,7 @@ const TEXT_RULES: readonly (readonly [RegExp, string])[] = [
   [/\b(?:Bearer|Basic)\s+[\w.~+/=-]+|-----BEGIN [A-Z ]{0,20}PRIVATE KEY[A-Z ]{0,20}-----[^-]*/gi, '[secret]'],
   [/\b(?:eyJ[\w-]+|SG)\.[\w-]+(?:\.[\w-]*)?/g, '[secret]'],
   [/\b(?:(?:sk|pk|rk|whsec|ghp|gho|xox[abp]|AKIA)[_-]?|re_)[A-Za-z\d_-]{12,}/g, '[secret]'],
-  // Addresses that whoever knows them may post to: Slack, Discord, Telegram.
+  // Webhook addresses of Slack, Discord and Telegram are secrets.
   [/(\/services\/(?=T[A-Z\d]+\/)|\/api\/webhooks\/)[\w/-]+|(\/bot\d+:)[\w-]+/g, '$1$2[secret]'],
   [
     /((?:(?:key|token|secret|passw(?:or)?d|pwd|cookie|session|authorization)["']?\s*[=:]|--(?:[a-z]+-)?(?:key|token|secret|password)\s)\s*)("[^"]*"|'[^']*'|[^\s,;&]+)/gi,

@@ -141,7 +141,7 @@ describe.each(KEPT)('a key under which a mail is sent at once, on %s', (kind) =>
     it.answer()
     const sent = await sending
     expect(await other.sendEmail(durable)).toEqual(sent)
-    // One that nobody sends is queued, and joined by whoever sends it at once.
+    // A mail that no process is sending is queued; later calls under its key join it, also one at once.
     const next = { ...durable, key: 'exam.2' }
     expect(await other.sendEmail(next)).toMatchObject({ sent: true, queued: true })
     for (const again of [next, { ...next, durable: false }])

@@ -178,7 +178,7 @@ export function redate(
   const isWrong = (at = 0) => at > now + MOST_SKEW_MS
   const moved = (at: number | undefined) => (at && isWrong(at) ? at - newest + now : at)
   const redated = { ...record, confirmedAt: moved(confirmedAt), lastSentAt: moved(lastSentAt) }
-  // Does its schedule still count from the confirmation? Otherwise it goes on from the lesson before.
+  // After a changed cadence, the schedule goes on from the lesson before and not from the confirmation.
   const isCounted = next({ ...record, dueAt: undefined })?.dueAt === record.dueAt
   const planned = isWrong(newest)
     ? next({ ...redated, dueAt: isCounted ? undefined : redated.lastSentAt })?.dueAt
