@@ -6,10 +6,15 @@ import { seeded } from '../../simulation/seeded.ts'
 import { ADA, courseWith, linkOf, START } from '../../support/course.ts'
 import { compiledMails } from '../../support/learning.ts'
 import { STORES, type StoreKind } from '../../support/stores.ts'
+import { outcomeOf } from '../../support/subscribers.ts'
 
 const HOUR_MS = 60 * 60 * 1000
 const person = (n: number) => ({ spelling: `p${n}@example.com`, identity: `p${n}@example.com` })
 const course = (kind: StoreKind, people = 0) => courseWith(people, { kind, leaseClock: 'standing' })
+type Opened = Awaited<ReturnType<typeof course>>
+/** What a call of another dispatcher claims. */
+const claimed = ({ store, now }: Opened, call: string, { at = now(), limit = 10, retries = 10 } = {}) =>
+  store.course.claimDue({ now: at, limit, retries, leaseMs: 90_000, call })
 
 describe.each(STORES)('on the store %s', (kind) => {
   test('the seven lessons go out one a day, lowest first, each once', async () => {
@@ -230,16 +235,8 @@ describe.each(STORES)('on the store %s', (kind) => {
 
   test('an expired lease is taken over, and late results of its first holder are dropped', async () => {
     const it = await (await course(kind)).confirmed()
-    const claim = async () => {
-      const [first] = await it.store.course.claimDue({
-        now: it.now() + 2 * HOUR_MS,
-        limit: 10,
-        retries: 1,
-        leaseMs: 90_000,
-        call: String(it.now()),
-      })
-      return first
-    }
+    const claim = async () =>
+      (await claimed(it, String(it.now()), { at: it.now() + 2 * HOUR_MS, retries: 1 }))[0]
     const slow = await claim()
     expect(await claim()).toBeUndefined()
     it.pass(90_000)
@@ -250,13 +247,13 @@ describe.each(STORES)('on the store %s', (kind) => {
       false,
       true,
     ])
-    const failed = { now: START, sent: false, nextAttemptAt: undefined, failures: 1, end: false } as const
     const problem = { kind: 'parked', reason: 'refused', since: START } as const
-    await it.store.course.settle([{ ...failed, claim: slow, problem }])
+    const failed = { sent: false, failures: 1, problem }
+    await it.store.course.settle([outcomeOf(slow, START, failed)])
     expect(await it.course.find(ADA.identity)).toMatchObject({ failures: 0, problem: { kind: 'unknown' } })
     // But a message that is out is out, whoever holds the claim.
-    await it.store.course.settle([{ ...failed, claim: slow, sent: true, problem: undefined }])
-    await it.store.course.settle([{ ...failed, claim: taker, problem }])
+    await it.store.course.settle([outcomeOf(slow, START)])
+    await it.store.course.settle([outcomeOf(taker, START, failed)])
     expect(await it.course.find(ADA.identity)).toMatchObject({ sentDays: [1], problem: undefined })
   })
 
@@ -269,25 +266,20 @@ describe.each(STORES)('on the store %s', (kind) => {
       const it = await (await course(kind)).confirmed()
       it.pass(3 * DAY_MS)
       const now = it.now()
-      const claim = async (call: string) =>
-        await it.store.course.claimDue({ now, limit: 10, retries: 10, leaseMs: 90_000, call })
-      const [claimed] = await claim('one')
-      if (claimed === undefined) throw new Error('a lesson is due')
-      const result = { now, sent, nextAttemptAt: now, failures: sent ? 0 : 1, end: false, problem: undefined }
-      await it.store.course.settle([{ ...result, claim: claimed }])
-      expect(await claim('one')).toEqual([])
-      expect(await claim('another')).toMatchObject([{ day: sent ? 2 : 1 }])
+      const [claim] = await claimed(it, 'one')
+      if (claim === undefined) throw new Error('a lesson is due')
+      const failures = sent ? 0 : 1
+      await it.store.course.settle([outcomeOf(claim, now, { sent, nextAttemptAt: now, failures })])
+      expect(await claimed(it, 'one')).toEqual([])
+      expect(await claimed(it, 'another')).toMatchObject([{ day: sent ? 2 : 1 }])
     },
   )
 
   test('lessons claimed by a dispatcher that died go out before those that have waited longer', async () => {
     const it = await course(kind, 8)
     it.pass(HOUR_MS)
-    const claim = async (call: string, limit: number) => {
-      const now = it.now()
-      const claims = await it.store.course.claimDue({ now, limit, retries: 1, leaseMs: 90_000, call })
-      return claims.map(({ address }) => address)
-    }
+    const claim = async (call: string, limit: number) =>
+      (await claimed(it, call, { limit, retries: 1 })).map(({ address }) => address)
     const died = await claim('died', 3)
     expect(died).toHaveLength(3)
     // Its lease holds: the next one takes others.

@@ -4,24 +4,17 @@ import { HOUR_MS } from '../../../src/core/durations.ts'
 import type { Log } from '../../../src/core/host.ts'
 import type { Outcome } from '../../../src/core/mail/mailer.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
-import { courseWith } from '../../support/course.ts'
+import { ADA, courseWith } from '../../support/course.ts'
 import { compiledMails } from '../../support/learning.ts'
 
-const ADA = { spelling: 'Ada@example.com', identity: 'ada@example.com' }
 const refused: Outcome = { kind: 'transient', scope: 'connection', reason: 'refused' }
 const EXHAUSTED = 'the platform has mailed as many confirmations as it may in a day; try again later'
 
 async function opened(more: Partial<CourseOptions> = {}) {
   const it = await courseWith(0, { kind: 'memory' })
   const course = it.open(it.store.course, { more })
-  const subscribe = async (who = ADA) => {
-    const answer = await course.subscribe(who)
-    await new Promise((resolve) => setImmediate(resolve))
-    await course.close()
-    return answer
-  }
-  const token = () => /token=([\w-]+)/.exec(it.messages.at(-1)?.text ?? '')?.[1] ?? ''
-  return { ...it, course, subscribe, token, silent: it.open(it.store.course, { more: { mailer: unset } }) }
+  const subscribe = (who = ADA) => it.subscribe(who, course)
+  return { ...it, course, subscribe, silent: it.open(it.store.course, { more: { mailer: unset } }) }
 }
 
 const unset = openMailer({ mail: undefined, compiled: compiledMails })
