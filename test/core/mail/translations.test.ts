@@ -1,22 +1,20 @@
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../../src/cli/program.ts'
-import { createCatalog } from '../../../src/core/course/catalog.ts'
-import { openCourse } from '../../../src/core/course/open.ts'
-import { silentLog, systemClock, systemRandom } from '../../../src/core/host.ts'
+import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
+import { systemClock } from '../../../src/core/host.ts'
 import { compileFolders } from '../../../src/core/mail/compile/compile.ts'
-import { openMailer } from '../../../src/core/mail/open.ts'
+import type { Message } from '../../../src/core/mail/mailer.ts'
 import { mailIn } from '../../../src/core/mail/template.ts'
 import { readPackageFile } from '../../../src/core/package-files.ts'
-import { secret } from '../../../src/core/secret.ts'
-import { openStore } from '../../../src/core/store/open.ts'
 import { noticeSlots } from '../../../src/daemon/open/course.ts'
 import { openPlatform } from '../../../src/daemon/platform.ts'
 import { mailTypes } from '../../../src/platform/env-types.ts'
 import { resolvePlatform } from '../../../src/platform/resolve.ts'
 import { base } from '../../../src/presets/base/platform.ts'
 import { testContext } from '../../support/context.ts'
+import { tokenIn } from '../../support/course.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { testTransport } from '../../support/test-transport.ts'
 
@@ -35,6 +33,8 @@ because: You asked for it.
 A kiln is an oven that burns clay at more than a thousand degrees, for hours, until it is stone.
 `
 
+const TON = { ton: { lessons: './ton', every: '1d' } }
+
 /** A course of two lessons, of which the first is in German too. */
 async function school() {
   const folder = await emptyFolder()
@@ -52,6 +52,27 @@ async function school() {
   }
   return { folder, write, platform: () => resolvePlatform(definition, { folder }) }
 }
+
+/** A platform that is running, with the mails that it has sent. */
+function running(platform: ReturnType<typeof resolvePlatform>, folder: string) {
+  const sent: Message[] = []
+  let now = Date.UTC(2026, 5, 1)
+  const opened = openPlatform({
+    env: { STORE_URL: `sqlite:${folder}/store.sqlite` },
+    platform,
+    clock: { ...systemClock, now: () => now },
+    mailer: testTransport(async (message) => {
+      sent.push(message)
+      return { kind: 'sent', id: 'one' }
+    }),
+  })
+  onTestFinished(() => opened.close())
+  const pass = (ms: number) => {
+    now += ms
+  }
+  return { ...opened, sent, pass }
+}
+const languageOf = ({ html }: Message) => /lang="(..)"/.exec(html)?.[1]
 
 interface Finding {
   readonly id: string
@@ -77,34 +98,21 @@ test('a folder whose name only looks like a language tag holds no translations',
 })
 
 test('a lesson goes out in the language of its reader, in that of the platform where it has no translation', async () => {
-  const { platform } = await school()
-  const sent: { readonly to: string; readonly subject: string; readonly html: string }[] = []
-  let now = Date.UTC(2026, 5, 1)
-  const opened = openPlatform({
-    env: {
-      EMAIL_LINK_SECRET: 'a secret that signs the links',
-      STORE_URL: `file:${await emptyFolder()}/store.sqlite`,
-    },
-    platform: platform(),
-    clock: { ...systemClock, now: () => now },
-    mailer: testTransport(async ({ to, subject, html }) => {
-      sent.push({ to: to.address, subject, html })
-      return { kind: 'sent', id: 'one' }
-    }),
-  })
+  const { platform, folder } = await school()
+  const { sent, pass, courses, dispatch } = running(platform(), folder)
   for (const [email, language] of Object.entries({ en: undefined, de: 'de', at: 'de-AT', fr: 'fr' }))
-    await opened.courses.enrol({ email: `${email}@example.com`, ...(language && { language }) })
-  await opened.dispatch({ limit: 10 })
+    await courses.enrol({ email: `${email}@example.com`, ...(language && { language }) })
+  await dispatch({ limit: 10 })
+  const htmlTo = (name: string) => sent.find(({ to }) => to.address === `${name}@example.com`)?.html
   const subjects = () =>
-    Object.fromEntries(sent.splice(0).map(({ to, subject }) => [to.split('@')[0], subject]))
-  expect(sent.find(({ to }) => to === 'at@example.com')?.html).toMatch(/<html lang="de"[^>]* dir="ltr"/)
-  expect(sent.find(({ to }) => to === 'at@example.com')?.html).toContain('Abmelden')
-  expect(sent.find(({ to }) => to === 'fr@example.com')?.html).toMatch(/<html lang="en"[^>]* dir="ltr"/)
+    Object.fromEntries(sent.splice(0).map(({ to, subject }) => [to.address.split('@')[0], subject]))
+  expect(htmlTo('at')).toMatch(/<html lang="de"[^>]* dir="ltr"/)
+  expect(htmlTo('at')).toContain('Abmelden')
+  expect(htmlTo('fr')).toMatch(/<html lang="en"[^>]* dir="ltr"/)
   expect(subjects()).toEqual({ en: 'Clay', de: 'Ton', at: 'Ton', fr: 'Clay' })
-  now += 24 * 60 * 60 * 1000
-  await opened.dispatch({ limit: 10 })
+  pass(DAY_MS)
+  await dispatch({ limit: 10 })
   expect(subjects()).toEqual({ en: 'Fire', de: 'Fire', at: 'Fire', fr: 'Fire' })
-  await opened.close()
 })
 
 test('the preset’s own translations are used in the languages of the platform, and an own mail is not replaced by them', async () => {
@@ -131,10 +139,7 @@ test('a platform in German with a lesson in English has the preset’s mails in 
   const { folder, write } = await school()
   await write('ton/1-ton.md', lesson('Ton'))
   await write('ton/en/1-ton.md', lesson('Clay'))
-  const definition = {
-    preset: 'base',
-    courses: { ton: { lessons: './ton', every: '1d' } },
-  }
+  const definition = { preset: 'base', courses: TON }
   for (const language of ['de', 'DE-at']) {
     const compiled = await resolvePlatform(
       { ...definition, brand: { language } },
@@ -152,9 +157,9 @@ test('the package’s mails go out in every language that they ship in, without 
   await write('ton/1-ton.md', lesson('Ton'))
   const platforms: readonly (readonly [own: string, other: string, definition: object])[] = [
     ['de', 'en', { brand: { language: 'de' } }],
-    ['de', 'en-GB', { brand: { language: 'de' }, courses: { ton: { lessons: './ton', every: '1d' } } }],
+    ['de', 'en-GB', { brand: { language: 'de' }, courses: TON }],
     ['en', 'de-AT', {}],
-    ['en', 'de', { courses: { ton: { lessons: './ton', every: '1d' } } }],
+    ['en', 'de', { courses: TON }],
   ]
   for (const [own, other, definition] of platforms) {
     const { mails } = resolvePlatform({ preset: 'base', name: 'Kiln School', ...definition }, { folder })
@@ -177,21 +182,14 @@ test('the package’s mails go out in every language that they ship in, without 
 test('a reader of English is asked to confirm in English on a platform in German, and hears of incidents in English', async () => {
   const { folder, write } = await school()
   await write('ton/1-ton.md', lesson('Ton'))
-  const definition = { brand: { language: 'de' }, courses: { ton: { lessons: './ton', every: '1d' } } }
+  const definition = { brand: { language: 'de' }, courses: TON }
   const platform = resolvePlatform({ preset: 'base', ...definition }, { folder })
-  const sent: string[] = []
-  const opened = openPlatform({
-    env: { STORE_URL: `sqlite:${folder}/store.sqlite` },
-    platform,
-    mailer: testTransport(async ({ to, html }) => {
-      sent.push(`${to.address.slice(0, 2)} in ${/lang="(..)"/.exec(html)?.[1]}`)
-      return { kind: 'sent', id: 'one' }
-    }),
-  })
+  const { sent, courses, close } = running(platform, folder)
   for (const language of ['en', 'de', 'fr'])
-    await opened.courses.subscribe({ email: `${language}@example.com`, language })
-  await opened.close()
-  expect(sent.sort()).toEqual(['de in de', 'en in en', 'fr in de'])
+    await courses.subscribe({ email: `${language}@example.com`, language })
+  await close()
+  const languages = sent.map((message) => `${message.to.address.slice(0, 2)} in ${languageOf(message)}`)
+  expect(languages.sort()).toEqual(['de in de', 'en in en', 'fr in de'])
   const notice = { subject: 'a', kind: 'opened', at: 0, facts: { from: 0, cause: 'store' } } as const
   expect(noticeSlots(platform, 'https://www.example.com', notice, 'en')).toMatchObject({
     title: expect.stringContaining('is not working'),
@@ -208,7 +206,7 @@ test('lint asks for no translation into a language that only the package’s mai
       preset: 'base',
       brand: { language: 'de' },
       mails: './mails',
-      courses: { ton: { lessons: './ton', every: '1d' } },
+      courses: TON,
     },
     { folder },
   )
@@ -322,43 +320,18 @@ test('lint covers every language, and names what has no translation and the tran
 })
 
 test('a confirmation is in the language of the request, and one that is mailed again keeps its language and time zone', async () => {
-  const { platform } = await school()
-  const sent: { readonly html: string; readonly text: string }[] = []
-  let now = Date.UTC(2026, 5, 1)
-  const store = await openStore(undefined)
-  const { mails, courses } = platform()
-  const course = openCourse({
-    store: store.course,
-    persistent: true,
-    limit: 100,
-    catalog: createCatalog(courses),
-    mailer: openMailer({
-      mail: undefined,
-      compiled: mails.compiled,
-      transport: testTransport(async (message) => {
-        sent.push(message)
-        return { kind: 'sent', id: 'one' }
-      }),
-    }),
-    clock: { ...systemClock, now: () => now },
-    random: systemRandom,
-    log: silentLog,
-    siteUrl: 'https://www.example.com',
-    linkKey: secret('a secret that signs the links'),
-  })
-  const ada = { spelling: 'ada@example.com', identity: 'ada@example.com' }
-  await course.subscribe({ ...ada, language: 'de', timeZone: 'Asia/Kolkata' })
+  const { platform, folder } = await school()
+  const { sent, pass, ...opened } = running(platform(), folder)
+  const course = await opened.course()
+  const ada = 'ada@example.com'
+  await course.subscribe({ spelling: ada, identity: ada, language: 'de', timeZone: 'Asia/Kolkata' })
   await course.close()
-  now += 2 * 60 * 60 * 1000
-  await course.confirmAgain(ada.identity, { wait: true })
-  expect(sent.map(({ html }) => /<html lang="(..)"/.exec(html)?.[1])).toEqual(['de', 'de'])
-  await course.confirm(/token=([\w-]+)/.exec(sent[1]?.text ?? '')?.[1] ?? '')
-  expect(await course.find(ada.identity)).toMatchObject({
-    state: 'confirmed',
-    language: 'de',
-    timeZone: 'Asia/Kolkata',
-  })
-  await store.close()
+  pass(2 * HOUR_MS)
+  await course.confirmAgain(ada, { wait: true })
+  expect(sent.map(languageOf)).toEqual(['de', 'de'])
+  await course.confirm(tokenIn(sent[1]))
+  const kept = { state: 'confirmed', language: 'de', timeZone: 'Asia/Kolkata' }
+  expect(await course.find(ada)).toMatchObject(kept)
 })
 
 test('lint says what stays in English on a platform in a language that the engine does not speak', async () => {

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { silentLog, systemClock } from '../../../src/core/host.ts'
 import { openCheckout } from '../../../src/core/payments/checkout.ts'
@@ -13,28 +14,67 @@ const SECONDS = NOW / 1000
 const KEY = 'whsec_of-thirty-two-bytes-at-least'
 const hex = (body: string, key = KEY, time: number | string = SECONDS) =>
   createHmac('sha256', key).update(`${time}.${body}`).digest('hex')
-const check = (header: string, key = KEY) => {
+const sign = (body: string, time: number | string = SECONDS, key = KEY) =>
+  `t=${time},v1=${hex(body, key, time)}`
+const check = (body: string, header: string, key = KEY) => {
   const signature = readSignature(header)
-  return (signature?.fits('b', pairOf(key)) && signature.isRecent(NOW)) ?? false
+  return (signature?.fits(body, pairOf(key)) && signature.isRecent(NOW)) ?? false
 }
 const TWO = 'new-secret-value,old-secret-value'
 
+test('a signature fits its own body at any time within five minutes, and no later', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), fc.integer({ min: -1000, max: 1000 }), (body, offset) => {
+      const seconds = SECONDS + offset
+      expect(check(body, sign(body, seconds))).toBe(Math.abs(offset) <= 300)
+    }),
+  )
+})
+
+test('a signature fits no other body, key or header', () => {
+  fc.assert(
+    fc.property(
+      fc.string(),
+      fc.string(),
+      fc.nat(),
+      fc.string({ minLength: 1, maxLength: 1 }),
+      (body, other, at, char) => {
+        const header = sign(body, SECONDS)
+        if (other !== body) expect(check(other, header)).toBe(false)
+        expect(check(body, sign(body, SECONDS, `${KEY}${char}`))).toBe(false)
+        const place = at % header.length
+        const changed = header.slice(0, place) + char + header.slice(place + 1)
+        // Hex may be written in either case; any other change is another signature.
+        if (changed.toLowerCase() !== header.toLowerCase()) expect(check(body, changed)).toBe(false)
+      },
+    ),
+  )
+})
+
+test('a header of any form is looked at without a fault', () => {
+  fc.assert(
+    fc.property(fc.string(), fc.string(), (body, header) => {
+      expect(check(body, header)).toBe(false)
+    }),
+  )
+})
+
 test('the eighth signature of a header is looked at, and the ninth is not', () => {
   const bad = `v1=${'0'.repeat(64)},`
-  expect(check(`t=${SECONDS},${bad.repeat(7)}v1=${hex('b')}`)).toBe(true)
-  expect(check(`t=${SECONDS},${bad.repeat(8)}v1=${hex('b')}`)).toBe(false)
+  expect(check('b', `t=${SECONDS},${bad.repeat(7)}v1=${hex('b')}`)).toBe(true)
+  expect(check('b', `t=${SECONDS},${bad.repeat(8)}v1=${hex('b')}`)).toBe(false)
 })
 
 test('a signature of either of two secrets is good, written in either case, and of a third is not', () => {
-  expect(check(`t=${SECONDS},v1=${hex('b', 'old-secret-value')}`, TWO)).toBe(true)
-  expect(check(`t=${SECONDS},v1=${hex('b', 'new-secret-value').toUpperCase()}`, TWO)).toBe(true)
-  expect(check(`t=${SECONDS},v1=${hex('b', 'third-secret')}`, TWO)).toBe(false)
+  expect(check('b', `t=${SECONDS},v1=${hex('b', 'old-secret-value')}`, TWO)).toBe(true)
+  expect(check('b', `t=${SECONDS},v1=${hex('b', 'new-secret-value').toUpperCase()}`, TWO)).toBe(true)
+  expect(check('b', `t=${SECONDS},v1=${hex('b', 'third-secret')}`, TWO)).toBe(false)
 })
 
 test.each(['-1', '1e9', `${SECONDS}.0`, '', ' ', '9'.repeat(13), `0x${SECONDS.toString(16)}`])(
   'the time %j is none, signed or not',
   (time) => {
-    expect(check(`t=${time},v1=${hex('b', KEY, time)}`)).toBe(false)
+    expect(check('b', sign('b', time))).toBe(false)
   },
 )
 
