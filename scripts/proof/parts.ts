@@ -72,7 +72,7 @@ export function partsOf({
       ['api', 'smtp'].map((provider) => ({
         name: `torture/${store}-${provider}`,
         shows: `The built daemon is killed again and again while it sends: no lesson is lost, and ${provider === 'api' ? 'none comes twice' : 'each connection repeats at most one message'}.`,
-        command: npm('torture', '--kills', size(2500, 4), '--store', store, '--provider', provider),
+        command: npm('torture', '--kills', size(1250, 4), '--store', store, '--provider', provider),
         inputs: TORTURE,
         figures: 1,
       })),
