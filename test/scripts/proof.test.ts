@@ -226,10 +226,10 @@ test('the report says in a sentence that all is proven, and lists parts that did
   })
 })
 
-test('the whole proof is 10,000 kills of dispatchers and 1,000 around alerts, a million requests and every benchmark, of files that exist', async () => {
+test('the whole proof is 2,500 kills of dispatchers on each store and 500 around alerts, a million requests and every benchmark, of files that exist', async () => {
   const parts = partsOf({ root: ROOT, scale: 1, trial: '' })
   const commands = parts.map(({ command }) => command.join(' ')).join('\n')
-  expect(commands.match(/--kills 2500/g)).toHaveLength(4)
+  expect(commands.match(/--kills 1250/g)).toHaveLength(4)
   expect(commands.match(/torture:alerts -- --kills 500/g)).toHaveLength(2)
   expect(commands).toContain('--requests 1000000')
   expect(commands).toContain('--subscriber-days 1000000')
