@@ -70,40 +70,54 @@ test('what depends on a failing probe or service is listed under the root cause,
   expect(causes(report('web', { store: 'degraded', kiln: 'failing' }))).toEqual([['kiln', []]])
 })
 
-/** What a probe said in each round: it fails, is degraded, is well, or nobody looked. */
-const SAID = { f: 'failing', d: 'degraded', o: 'ok', '.': undefined } as const
-
-/** When the cause of one probe opens and closes over rounds. An open cause stays open until it closes. */
-function story(rounds: string, open: string[] = []): string {
+/** The causes that each round opens and closes. An open cause stays open until it closes. */
+function follow(
+  rounds: readonly (readonly HealthReport[])[],
+  more: Partial<Parameters<typeof followRound>[0]> = {},
+) {
   let streaks: Streaks = new Map()
-  const happened = [...rounds].flatMap((letter, round) => {
-    const state = SAID[letter as keyof typeof SAID]
-    const reports =
-      state === undefined ? [report('api', { circuit: 'ok' })] : [report('web', { mail: state })]
-    const followed = followRound({ streaks, reports, open })
+  const open = [...(more.open ?? [])]
+  return rounds.map((reports) => {
+    const followed = followRound({ ...more, streaks, reports, open })
     streaks = followed.streaks
-    open.push(...followed.opens.map(({ cause }) => cause))
     for (const cause of followed.closes) open.splice(open.indexOf(cause), 1)
-    return [
-      ...followed.opens.map(() => `opens in ${round}`),
-      ...followed.closes.map(() => `closes in ${round}`),
-    ]
+    const opens = followed.opens.map(({ cause }) => cause)
+    open.push(...opens)
+    return { opens, closes: followed.closes }
   })
-  return happened.join(', ')
+}
+
+const story = (followed: ReturnType<typeof follow>) =>
+  followed
+    .flatMap(({ opens, closes }, round) => [
+      ...closes.map((cause) => `${cause} closes in ${round}`),
+      ...opens.map((cause) => `${cause} opens in ${round}`),
+    ])
+    .join(', ')
+
+/** What the probe of mail said in each round: it fails, is degraded, is well, or nobody looked. */
+const mailOver = (rounds: string, open: string[] = []) => {
+  const said = { f: 'failing', d: 'degraded', o: 'ok' } as const
+  const reports = [...rounds].map((letter) => [
+    letter === '.'
+      ? report('api', { circuit: 'ok' })
+      : report('web', { mail: said[letter as keyof typeof said] }),
+  ])
+  return story(follow(reports, { open }))
 }
 
 test.each([
-  ['fff', 'opens in 1'],
+  ['fff', 'mail opens in 1'],
   ['fofo', ''],
-  ['ffofoo', 'opens in 1, closes in 5'],
+  ['ffofoo', 'mail opens in 1, mail closes in 5'],
   ['ddd', ''],
-  ['ff..oo', 'opens in 1, closes in 5'],
+  ['ff..oo', 'mail opens in 1, mail closes in 5'],
 ])('a probe, round by round %s: %s', (rounds, expected) => {
-  expect(story(rounds)).toBe(expected)
+  expect(mailOver(rounds)).toBe(expected)
 })
 
 test('after a restart an open incident still needs two good rounds to close, and is not opened anew', () => {
-  expect([story('ff', ['mail']), story('oo', ['mail'])]).toEqual(['', 'closes in 1'])
+  expect([mailOver('ff', ['mail']), mailOver('oo', ['mail'])]).toEqual(['', 'mail closes in 1'])
 })
 
 test('a cause that goes on after an operator resolved its incident opens another one two rounds later', () => {
@@ -117,24 +131,7 @@ test('a cause that goes on after an operator resolved its incident opens another
   expect([round([]), round([]), round(['mail'])]).toEqual([[], ['mail'], []])
 })
 
-/** The incidents that rounds of `store` and `kiln`, which depends on it, open and close: f is failing, o is ok. */
-function two(rounds: string): string {
-  let streaks: Streaks = new Map()
-  const open: string[] = []
-  const state = (letter = '-') => (letter === 'f' ? 'failing' : 'ok')
-  const happened = rounds.split(' ').flatMap(([store, kiln], round) => {
-    const reports = [report('web', { store: state(store), kiln: state(kiln) })]
-    const followed = followRound({ streaks, reports, open, prerequisites: NEEDS })
-    streaks = followed.streaks
-    for (const cause of followed.closes) open.splice(open.indexOf(cause), 1)
-    open.push(...followed.opens.map(({ cause }) => cause))
-    return [
-      ...followed.closes.map((cause) => `${cause} closes in ${round}`),
-      ...followed.opens.map(({ cause }) => `${cause} opens in ${round}`),
-    ]
-  })
-  return happened.join(', ')
-}
+const stateOf = (letter = '-') => (letter === 'f' ? 'failing' : 'ok')
 
 test.each([
   // store and kiln in each round
@@ -150,41 +147,26 @@ test.each([
   // A cause that fails every other time never has an incident, and hides nothing.
   ['of ff of ff of', 'kiln opens in 2'],
 ])('a probe and the store that it needs, %s: %s', (rounds, expected) => {
-  expect(two(rounds)).toBe(expected)
+  const reports = rounds
+    .split(' ')
+    .map(([store, kiln]) => [report('web', { store: stateOf(store), kiln: stateOf(kiln) })])
+  expect(story(follow(reports, { prerequisites: NEEDS }))).toBe(expected)
 })
 
+/** What each round opens where another process checks a probe. */
+const opensBeside = (elsewhere: string, reports: readonly HealthReport[]) =>
+  follow(
+    reports.map((one) => [one]),
+    { prerequisites: NEEDS, isCheckedElsewhere: (name) => name === elsewhere },
+  ).map(({ opens }) => opens)
+
 test('a failure counts on while its cause still waits for what another process checks', () => {
-  let streaks: Streaks = new Map()
-  const states = { f: 'failing', o: 'ok' } as const
-  const rounds = (['o', 'o', 'f', 'f', 'o'] as const).map((bookings) => {
-    const round = followRound({
-      streaks,
-      reports: [report('web', { bookings: states[bookings], kiln: 'failing' })],
-      open: [],
-      prerequisites: NEEDS,
-      isCheckedElsewhere: (name) => name === 'store',
-    })
-    streaks = round.streaks
-    return round.opens.map(({ cause }) => cause)
-  })
-  expect(rounds).toEqual([[], [], [], [], ['kiln']])
+  const rounds = [...'ooffo'].map((letter) => report('web', { bookings: stateOf(letter), kiln: 'failing' }))
+  expect(opensBeside('store', rounds)).toEqual([[], [], [], [], ['kiln']])
 })
 
 test('what depends on a probe that only another process checks waits one round more for its cause', () => {
-  const opens = (elsewhere: string) => {
-    let streaks: Streaks = new Map()
-    return [1, 2, 3].map(() => {
-      const round = followRound({
-        streaks,
-        reports: [report('shop', { kiln: 'failing' })],
-        open: [],
-        prerequisites: NEEDS,
-        isCheckedElsewhere: (name) => name === elsewhere,
-      })
-      streaks = round.streaks
-      return round.opens.length
-    })
-  }
-  expect(opens('store')).toEqual([0, 0, 1])
-  expect(opens('mail')).toEqual([0, 1, 0])
+  const rounds = Array.from({ length: 3 }, () => report('shop', { kiln: 'failing' }))
+  expect(opensBeside('store', rounds)).toEqual([[], [], ['kiln']])
+  expect(opensBeside('mail', rounds)).toEqual([[], ['kiln'], []])
 })

@@ -171,18 +171,6 @@ test('an incident has its cause and its length, over a restart too; after a sile
   ])
 })
 
-test('a fault seen again after exactly ten minutes is the same incident, and a millisecond later another', async () => {
-  for (const [silentMs, incidents] of [
-    [10 * MINUTE_MS, 1],
-    [10 * MINUTE_MS + 1, 2],
-  ] as const) {
-    const it = await recording()
-    await it.look({ web: { mail: ['failing', 'no answer in time'] } })
-    await it.look({ web: { mail: ['failing', 'no answer in time'] } }, silentMs)
-    expect((await it.summary()).incidents).toHaveLength(incidents)
-  }
-})
-
 test('reports a fault once, at its cause, and names the affected services beside it', async () => {
   const it = await recording()
   const well = { web: { api: 'ok', agent: 'ok' }, api: { job_store: 'ok' }, agent: { api: 'ok' } } as const
@@ -362,29 +350,4 @@ test('a day with trouble says how long it was in which state, and an hour how fa
     { start: Date.UTC(2026, 10, 21), degradedMs: MINUTE_MS, failingMs: 2 * MINUTE_MS },
   ])
   expect(hours).toEqual([{ start: START, p50: expect.closeTo(10, 0), p95: expect.closeTo(10, 0) }])
-})
-
-test('keeps the newest 200 incidents of a flapping probe', async () => {
-  const history = await openHistory(path.join(await emptyFolder(), 'history.sqlite'))
-  const looks = 201 * 2
-  for (let look = 0; look < looks; look += 1)
-    await history.record({
-      at: START + look * MINUTE_MS,
-      builds: {},
-      observations: [
-        {
-          service: 'web',
-          probe: 'store',
-          state: look % 2 === 0 ? 'failing' : 'ok',
-          reason: `look ${look}`,
-          latencyMs: undefined,
-          credit: undefined,
-        },
-      ],
-    })
-  const kept = async () =>
-    (await history.read(START + DAY_MS)).incidents.map(({ beganAt }) => (beganAt - START) / MINUTE_MS)
-  expect((await kept()).toSorted((a, b) => a - b).slice(0, 2)).toEqual([2, 4])
-  expect(await kept()).toHaveLength(200)
-  await history.close()
 })

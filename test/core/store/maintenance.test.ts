@@ -45,8 +45,8 @@ async function stored() {
       database.exec(sql)
       database.close()
     },
-    restore: (from: string, to = at('new/platform.sqlite')) =>
-      restoreStore({ kind: 'sqlite', file: to }, { from: at(from), force: false, now: NOW }),
+    restore: (from: string, to = at('new/platform.sqlite'), withoutJournal = false) =>
+      restoreStore({ kind: 'sqlite', file: to }, { from: at(from), force: false, now: NOW, withoutJournal }),
   }
 }
 
@@ -60,15 +60,12 @@ const namesOf = async (file: string) => {
 test.each(['store.sqlite.zst', 'store.sqlite.gz', 'store.sqlite'])(
   'restores a backup named %s with its rows, readable by its owner only, and leaves no other file',
   async (name) => {
-    const { maintenance, at, folder } = await stored()
+    const { maintenance, at, folder, restore } = await stored()
     const before = await readdir(folder)
     await maintenance.backup(at(name), Date.now())
     expect((await readdir(folder)).sort()).toEqual([...before, 'platform-journal.jsonl', name].sort())
     if (process.platform !== 'win32') expect((await stat(at(name))).mode & 0o777).toBe(0o600)
-    await restoreStore(
-      { kind: 'sqlite', file: at('new/platform.sqlite') },
-      { from: at(name), force: false, now: NOW, withoutJournal: true },
-    )
+    await restore(name, at('new/platform.sqlite'), true)
     expect(await namesOf(at('new/platform.sqlite'))).toEqual(['ada@example.com'])
     expect(await readdir(at('new'))).toEqual(['platform.sqlite'])
   },
@@ -173,7 +170,7 @@ test.each([
 test.each(['b.sqlite.zst', 'b.sqlite.gz', 'b.sqlite'])(
   'a %s that was cut short or changed is not restored',
   async (name) => {
-    const { maintenance, at, folder } = await stored()
+    const { maintenance, at, folder, restore } = await stored()
     await maintenance.backup(at(name), Date.now())
     await copyFile(at(name), at(`cut-${name}`))
     await truncate(at(`cut-${name}`), Math.floor((await stat(at(name))).size * 0.6))
@@ -186,12 +183,9 @@ test.each(['b.sqlite.zst', 'b.sqlite.gz', 'b.sqlite'])(
     )
     const before = (await readdir(folder)).sort()
     for (const damaged of [`cut-${name}`, `changed-${name}`])
-      await expect(
-        restoreStore(
-          { kind: 'sqlite', file: at('new.sqlite') },
-          { from: at(damaged), force: false, now: NOW, withoutJournal: true },
-        ),
-      ).rejects.toThrow(/is damaged and was not restored/)
+      await expect(restore(damaged, at('new.sqlite'), true)).rejects.toThrow(
+        /is damaged and was not restored/,
+      )
     expect((await readdir(folder)).sort()).toEqual(before)
   },
 )
