@@ -4,9 +4,9 @@ import { MINUTE_MS } from '../../../../src/core/durations.ts'
 import { systemClock, systemRandom } from '../../../../src/core/host.ts'
 import { createTally } from '../../../../src/core/mail/feedback/pacer.ts'
 import type { CountedKind, MailCount, SendingStore } from '../../../../src/core/mail/feedback/sending.ts'
-import { applyFeedback } from '../../../../src/core/mail/feedback/store.ts'
 import { coursePause, STREAMS, type StreamName } from '../../../../src/core/mail/holds.ts'
 import { courseWith } from '../../../support/course.ts'
+import { eventOf, hear } from '../../../support/feedback.ts'
 import { addressOf, openTestStore, STORES } from '../../../support/stores.ts'
 
 const NOW = Date.parse('2026-11-22T08:00:30Z')
@@ -76,27 +76,16 @@ describe.each(STORES)('on the store %s', (kind) => {
   })
 
   test('one person who reports every lesson as spam counts once for the breaker', async () => {
-    const { feedback, sending } = await open()
+    const store = await open()
+    const { sending } = store
     await sending.count([counts('sent', 60)])
-    const complain = (address: string, id: string) =>
-      applyFeedback({
-        feedback: {
-          events: [
-            // Reported late: it counts when it is heard.
-            { id, kind: 'complaint', address, messageId: undefined, at: NOW - 72 * HOUR, reason: 'spam' },
-          ],
-          ignored: 0,
-        },
-        source: 'ses',
-        store: feedback,
-        sending,
-        erasureHashes: () => [],
-        now: NOW,
-      })
-    for (let n = 0; n < 7; n += 1) await complain('ada@example.com', `lesson ${n}`)
+    // Reported late: it counts when it is heard.
+    const complain = (name: string) =>
+      hear(store, [eventOf('complaint', NOW - 72 * HOUR, { name })], { now: NOW, source: 'ses' })
+    for (let lesson = 0; lesson < 7; lesson += 1) await complain('ada')
     expect(await paused(sending)).toBeUndefined()
     expect(await sending.days(NOW)).toContainEqual(expect.objectContaining({ kind: 'complaint', count: 7 }))
-    for (let n = 0; n < 4; n += 1) await complain(`p${n}@example.com`, `person ${n}`)
+    for (let n = 0; n < 4; n += 1) await complain(`p${n}`)
     expect(await paused(sending)).toMatchObject({ reason: expect.stringMatching(/^5 of 60 messages/) })
   })
 
@@ -233,35 +222,19 @@ test('a dispatch sends nothing while courses are paused, and stops soon when the
 
 test('a burst of bounces stops a dispatch that is under way within 60 seconds', async () => {
   const it = await courseWith(900, { kind: 'memory' })
-  const { feedback, sending } = it.store
+  const { sending } = it.store
   let elapsed = 0
   const now = () => NOW + elapsed
-  const reports: { readonly at: number; readonly address: string }[] = []
+  const reports: { readonly at: number; readonly name: string }[] = []
   let trippedAt: number | undefined
   let lastSentAt = 0
   /** Delivers all pending reports of the provider in one webhook. */
-  async function hear() {
+  async function hearAll() {
     const due = reports.filter(({ at }) => at <= elapsed)
     if (due.length === 0) return
     reports.splice(0, due.length)
-    const { pause } = await applyFeedback({
-      feedback: {
-        events: due.map(({ address }) => ({
-          id: address,
-          kind: 'hard-bounce',
-          address,
-          messageId: undefined,
-          at: now(),
-          reason: 'the address does not exist (5.1.1)',
-        })),
-        ignored: 0,
-      },
-      source: 'postmark',
-      store: feedback,
-      sending,
-      erasureHashes: () => [],
-      now: now(),
-    })
+    const events = due.map(({ name }) => eventOf('hard-bounce', now(), { name }))
+    const { pause } = await hear(it.store, events, { now: now() })
     if (pause) trippedAt ??= elapsed
   }
   const course = it.open(it.store.course, {
@@ -274,8 +247,8 @@ test('a burst of bounces stops a dispatch that is under way within 60 seconds', 
     lastSentAt = elapsed
     await sending.count([counts('sent', 1, now())])
     if (it.messages.length > 50 && it.messages.length % 10 === 0)
-      reports.push({ at: elapsed + 5000, address: message.to.address })
-    await hear()
+      reports.push({ at: elapsed + 5000, name: message.to.address.split('@')[0] ?? '' })
+    await hearAll()
     return { kind: 'sent', id: message.key }
   })
   const result = await course.dispatch({ limit: 900 })

@@ -3,10 +3,12 @@ import { describe, expect, test } from 'vitest'
 import { FIRST_COURSE } from '../../../../src/core/course/definition.ts'
 import { suppressionHash } from '../../../../src/core/course/links.ts'
 import type { FeedbackEvent } from '../../../../src/core/mail/feedback/event.ts'
-import { applyFeedback, releaseChange, suppressionChange } from '../../../../src/core/mail/feedback/store.ts'
+import { releaseChange, suppressionChange } from '../../../../src/core/mail/feedback/store.ts'
 import type { Store } from '../../../../src/core/store/store.ts'
+import { eventOf as anyEvent, hear } from '../../../support/feedback.ts'
 import { begin, nextAfter } from '../../../support/learning.ts'
 import { addressOf, openTestStore, STORES } from '../../../support/stores.ts'
+import { asked, erasureOf, outcomeOf } from '../../../support/subscribers.ts'
 
 const NOW = Date.parse('2026-11-22T08:00:00Z')
 const HOUR = 60 * 60 * 1000
@@ -16,54 +18,25 @@ const erasureHashes = (identity: string) => [suppressionHash(KEY, identity)]
 
 const ENDED = { state: 'unsubscribed', problem: { kind: 'suppressed' } }
 
-let events = 0
-function eventOf(
-  kind: FeedbackEvent['kind'],
-  { name = 'ada', at = NOW }: { name?: string; at?: number } = {},
-): FeedbackEvent {
-  events += 1
-  return {
-    id: `event-${events}`,
-    kind,
-    address: `${name}@example.com`,
-    messageId: 'm-1@example.com',
-    at,
-    reason: `a ${kind} in a test`,
-  }
-}
+const eventOf = (kind: FeedbackEvent['kind'], about: Parameters<typeof anyEvent>[2] = {}) =>
+  anyEvent(kind, NOW, about)
+const apply = async (store: Store, feedback: readonly FeedbackEvent[], now = NOW) =>
+  (await hear(store, feedback, { now, erasureHashes })).counts
 
-async function apply(store: Store, feedback: readonly FeedbackEvent[], now = NOW) {
-  const { counts } = await applyFeedback({
-    feedback: { events: feedback, ignored: 0 },
-    source: 'postmark',
-    store: store.feedback,
-    sending: store.sending,
-    erasureHashes,
-    now,
-  })
-  return counts
-}
-
-function subscribe(
+const subscribe = (
   store: Store,
   name: string,
   { now = NOW - DAY, token = `token-${name}`, course = FIRST_COURSE, id = `id-${name}` } = {},
-) {
-  const address = `${name}@example.com`
-  return store.course.requestConfirmation({
-    course,
-    identity: address,
-    address,
-    id,
-    tokenHash: token,
-    now,
-  })
-}
+) => store.course.requestConfirmation(asked(name, now, { course, id, tokenHash: token }))
 
 async function confirmed(store: Store, name = 'ada') {
   await subscribe(store, name)
   await store.course.confirm({ begin, tokenHash: `token-${name}`, now: NOW - DAY })
 }
+
+/** What an operator decides about Ada’s lesson. */
+const retry = (store: Store, now: number) =>
+  store.course.resolve({ id: 'id-ada', as: 'retry', now, next: nextAfter })
 
 let calls = 0
 function due(store: Store, now = NOW) {
@@ -116,15 +89,8 @@ describe.each(STORES)('on the store %s', (kind) => {
     const store = await open()
     await confirmed(store)
     const heard = (source: string, events: readonly FeedbackEvent[]) =>
-      applyFeedback({
-        feedback: { events, ignored: 0, token: 'signed-once' },
-        source,
-        store: store.feedback,
-        sending: store.sending,
-        erasureHashes,
-        now: NOW,
-      })
-    const complaint = { ...eventOf('complaint'), id: 'signed-once' }
+      hear(store, events, { now: NOW, source, token: 'signed-once' })
+    const complaint = eventOf('complaint', { id: 'signed-once' })
     await heard('mailgun', [])
     expect((await heard('mailgun', [complaint])).counts).toMatchObject({ changed: 0, repeated: 1 })
     expect(await store.feedback.find('ada@example.com')).toBeUndefined()
@@ -154,9 +120,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     await subscribe(store, 'grace')
     await apply(store, [eventOf('complaint'), eventOf('complaint', { name: 'grace' })])
     await store.course.undoUnsubscribe({ id: 'id-ada', enrolment: 1, now: NOW + 1 })
-    expect(await store.course.resolve({ id: 'id-ada', as: 'retry', now: NOW + 2, next: nextAfter })).toBe(
-      false,
-    )
+    expect(await retry(store, NOW + 2)).toBe(false)
     expect(await store.course.confirm({ begin, tokenHash: 'token-grace', now: NOW + 3 })).toBe('confirmed')
     expect(await due(store, NOW + 2 * DAY)).toEqual([])
     for (const id of ['id-ada', 'id-grace']) expect(await store.course.findById(id)).toMatchObject(ENDED)
@@ -228,9 +192,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     const store = await open()
     await confirmed(store)
     await apply(store, [eventOf('hard-bounce')])
-    expect(await store.course.resolve({ id: 'id-ada', as: 'retry', now: NOW + HOUR, next: nextAfter })).toBe(
-      true,
-    )
+    expect(await retry(store, NOW + HOUR)).toBe(true)
     expect(await store.feedback.listSuppressed(10)).toEqual([])
     expect(await due(store, NOW + 2 * HOUR)).toHaveLength(1)
   })
@@ -253,8 +215,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     if (claim === undefined) throw new Error('a lesson is due')
     await apply(store, [eventOf('complaint')])
     expect(await store.course.stillHolds(claim)).toBe(false)
-    const settled = { sent: true, nextAttemptAt: NOW + DAY, failures: 0, problem: undefined, end: false }
-    await store.course.settle([{ claim, now: NOW + 1, ...settled }])
+    await store.course.settle([outcomeOf(claim, NOW + 1, { nextAttemptAt: NOW + DAY })])
     expect(await store.course.findById('id-ada')).toMatchObject({ ...ENDED, sentDays: [1] })
     await store.course.undoUnsubscribe({ id: 'id-ada', enrolment: 1, now: NOW + 2 })
     expect(await due(store, NOW + 3 * DAY)).toEqual([])
@@ -264,13 +225,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     const store = await open()
     await confirmed(store)
     await apply(store, [eventOf('soft-bounce')])
-    await store.course.erase({
-      identity: 'ada@example.com',
-      spellings: ['ada@example.com'],
-      recipients: [],
-      suppressionHash: suppressionHash(KEY, 'ada@example.com'),
-      now: NOW,
-    })
+    await store.course.erase(erasureOf('ada', suppressionHash(KEY, 'ada@example.com'), NOW))
     expect(await store.feedback.find('ada@example.com')).toBeUndefined()
     expect(await apply(store, [eventOf('complaint'), eventOf('hard-bounce')])).toMatchObject({ erased: 2 })
     const manual = { cause: 'manual', at: NOW, source: 'operator', reason: 'asked' } as const
