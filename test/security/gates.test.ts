@@ -78,13 +78,15 @@ test('a wrong token at the metrics is refused and counted', async () => {
   expect((await ask('/metrics', '198.51.100.1')).status).toBe(200)
 })
 
-test('checks no more than 20 guesses of a burst, however slow the shared store is', async () => {
+/** A platform whose shared store is slow to answer. */
+async function openSlow(perMinute: string) {
   const store = await restStore(arrivalStore(() => 1_000_000))
-  const { guess } = open({
-    SHAREDSTORE_REST_URL: store.url,
-    SHAREDSTORE_REST_TOKEN: REST_TOKEN,
-    RATE_LIMIT_PER_MINUTE: '1000',
-  })
+  const shared = { SHAREDSTORE_REST_URL: store.url, SHAREDSTORE_REST_TOKEN: REST_TOKEN }
+  return { store, ...open({ ...shared, RATE_LIMIT_PER_MINUTE: perMinute }) }
+}
+
+test('checks no more than 20 guesses of a burst, however slow the shared store is', async () => {
+  const { guess } = await openSlow('1000')
   const burst = await Promise.all(Array.from({ length: 200 }, (_, n) => guess(`wrong-${n}`, '198.51.100.1')))
   expect(burst.filter((status) => status === 401)).toHaveLength(20)
   expect(burst.filter((status) => status === 429)).toHaveLength(180)
@@ -92,12 +94,7 @@ test('checks no more than 20 guesses of a burst, however slow the shared store i
 })
 
 test('a burst of requests beyond the quota does not outrun a slow shared store either', async () => {
-  const store = await restStore(arrivalStore(() => 1_000_000))
-  const { ask } = open({
-    SHAREDSTORE_REST_URL: store.url,
-    SHAREDSTORE_REST_TOKEN: REST_TOKEN,
-    RATE_LIMIT_PER_MINUTE: '10',
-  })
+  const { ask, store } = await openSlow('10')
   const burst = await Promise.all(Array.from({ length: 100 }, () => ask('/', '198.51.100.1')))
   expect(burst.filter(({ status }) => status === 200).length).toBeLessThanOrEqual(10)
   expect(store.commands.length).toBeLessThanOrEqual(25)

@@ -158,6 +158,17 @@ async function witness({
   return { ...started, stop, dataFolder, database, rounds }
 }
 
+/** A platform, its one witness, and what that tells. */
+async function watched() {
+  const home = await platform()
+  const inbox = await receiver()
+  const clock = clockAt(Date.now())
+  const it = await witness({ name: 'a', platform: home.url, clock, alerts: inbox.url })
+  return { home, inbox, clock, it }
+}
+
+const SNAPSHOT = { html: 'h', kept: '', json: '{}', atom: 'a', badge: 'b', badgeUnreachable: '' }
+
 async function pages(of: Awaited<ReturnType<typeof witness>>, clock: ReturnType<typeof clockAt>) {
   const server = await serveWitness({ clock }, of, 'a', { host: '127.0.0.1', port: 0 })
   onTestFinished(() => server.close())
@@ -183,9 +194,7 @@ function rawStatus(port: number, path: string): Promise<number | undefined> {
 const START = Date.UTC(2026, 10, 23, 12)
 
 test('a witness serves what the platform shows, and goes on when it is gone and after a restart', async () => {
-  const home = await platform()
-  const clock = clockAt(Date.now())
-  const first = await witness({ name: 'a', platform: home.url, clock })
+  const { home, clock, it: first } = await watched()
   const ask = await pages(first, clock)
   const shown = async (page: string) =>
     (await home.web.fetch(new Request(`http://any.example${page}`))).text()
@@ -319,9 +328,7 @@ test('a witness that has never reached the platform, or hears no peer, says so i
 })
 
 test('nobody between the two can put another status in place: a forged, a repeated and an edited one are refused', async () => {
-  const home = await platform()
-  const clock = clockAt(Date.now())
-  const it = await witness({ name: 'a', platform: home.url, clock })
+  const { home, clock, it } = await watched()
   const { snapshot } = it.known()
   for (const authorization of ['', 'Bearer e30.x', 'Bearer .', 'Bearer bnVsbA.']) {
     const asked = new Request('http://any.example/api/witness', { headers: { authorization } })
@@ -563,17 +570,8 @@ test('the status is kept as files at every change, with a page for each incident
 test('files that could not be written are written the next time', async () => {
   const now = Date.now()
   const folder = path.join(await emptyFolder(), 'site')
-  const snapshot = {
-    html: 'h',
-    kept: '',
-    json: '{}',
-    atom: 'a',
-    calendar: 'c',
-    badge: 'b',
-    badgeUnreachable: '',
-  }
   const publish = publisher(clockAt(now), folder)
-  const status = { snapshot, confirmedAt: now, isOutage: false }
+  const status = { snapshot: { ...SNAPSHOT, calendar: 'c' }, confirmedAt: now, isOutage: false }
   await writeFile(folder, 'in the way')
   await expect(publish(status)).rejects.toThrow()
   await rm(folder)
@@ -613,9 +611,8 @@ test('a bucket that is elsewhere has taken nothing', async () => {
   const clock = clockAt(Date.now())
   const elsewhere = await serve((_, response) => response.writeHead(301, { location: '/' }).end())
   const key = { id: S3_KEY.S3_KEY, secret: secret(S3_KEY.S3_SECRET), region: S3_KEY.S3_REGION }
-  const snapshot = { html: 'h', kept: '', json: '{}', atom: 'a', badge: 'b', badgeUnreachable: '' }
   const publish = publisher(clock, `${elsewhere}/status`, key)
-  await expect(publish({ snapshot, confirmedAt: clock.at, isOutage: false })).rejects.toThrow(
+  await expect(publish({ snapshot: SNAPSHOT, confirmedAt: clock.at, isOutage: false })).rejects.toThrow(
     'the bucket answers with 301 for status.json',
   )
 })
@@ -654,9 +651,7 @@ test.each([
 )
 
 test('a clock that is set back during an outage does not keep the page young', async () => {
-  const home = await platform()
-  const clock = clockAt(Date.now())
-  const it = await witness({ name: 'a', platform: home.url, clock })
+  const { home, clock, it } = await watched()
   home.shut()
   clock.at -= 86_400_000
   await it.round()
@@ -673,12 +668,8 @@ test.runIf(existsSync('/proc/self'))('a witness does not start in a folder that 
 })
 
 test('a witness whose folder cannot be written alerts all the same, once each way, and its health says so', async () => {
-  const home = await platform()
-  const inbox = await receiver()
-  const clock = clockAt(Date.now())
-  const it = await witness({ name: 'a', platform: home.url, clock, alerts: inbox.url })
-  const { database } = it
-  database.exec('ALTER TABLE incident RENAME TO lost')
+  const { home, inbox, clock, it } = await watched()
+  it.database.exec('ALTER TABLE incident RENAME TO lost')
   rmSync(path.join(it.dataFolder, 'witness.json'))
   mkdirSync(path.join(it.dataFolder, 'witness.json'))
   home.shut()
@@ -695,20 +686,16 @@ test('a witness whose folder cannot be written alerts all the same, once each wa
 })
 
 test('pages say that the platform is back although the end cannot be kept, and alerts once it can', async () => {
-  const home = await platform()
-  const inbox = await receiver()
-  const clock = clockAt(Date.now())
-  const it = await witness({ name: 'a', platform: home.url, clock, alerts: inbox.url })
-  const { database } = it
+  const { home, inbox, it } = await watched()
   home.shut()
   await it.rounds(6)
   expect(it.known()).toMatchObject({ isOutage: true, fault: undefined })
-  database.exec('ALTER TABLE incident RENAME TO lost')
+  it.database.exec('ALTER TABLE incident RENAME TO lost')
   home.open()
   await it.rounds(6)
   expect(it.known()).toMatchObject({ isOutage: false, fault: expect.any(String) })
   expect(inbox.titles).toEqual(['kiln.example is unreachable'])
-  database.exec('ALTER TABLE lost RENAME TO incident')
+  it.database.exec('ALTER TABLE lost RENAME TO incident')
   await it.rounds(6)
   expect(it.known()).toMatchObject({ isOutage: false, fault: undefined })
   expect(inbox.titles).toEqual(['kiln.example is unreachable', 'kiln.example is reachable again'])

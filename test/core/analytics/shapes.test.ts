@@ -1,55 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { isPersonalKey } from '../../../src/core/analytics/personal.ts'
 import { createSanitiser, isPersonalNumber, isPersonalValue } from '../../../src/core/analytics/sanitise.ts'
 import { anyText } from '../../support/any-text.ts'
 
 const sanitiseEvent = createSanitiser([{ name: 'page.viewed' }])
-
-test.each([
-  ...[
-    'Adresse_Ligne1',
-    'userPwd',
-    'hasło',
-    'şifre',
-    'numéroTéléphone',
-    'codiceFiscale',
-    'givenName',
-    'почта',
-  ],
-  // Cyrillic, Greek and Armenian letters among Latin ones.
-  ...[
-    'еmail',
-    'nаmе',
-    'pһone',
-    'ѕurname',
-    'tоken',
-    'pаѕѕwоrd',
-    'ｅｍａｉｌ',
-    '𝐞𝐦𝐚𝐢𝐥',
-    'e\u0301mail',
-    'ema\u20d0il',
-  ],
-])('a property called %j is personal', (key) => {
-  expect(isPersonalKey(key)).toBe(true)
-})
-
-test.each([
-  ...[
-    'sidebar',
-    'enclave',
-    'padding',
-    'adrenaline',
-    'routing',
-    'permission',
-    'author_count',
-    'pass',
-    'smooth',
-  ],
-  ...['stadium', 'урок', 'μάθημα', 'navigation'],
-])('a property called %j is kept', (key) => {
-  expect(isPersonalKey(key)).toBe(false)
-})
 
 const b64 = (text: string) => Buffer.from(text).toString('base64')
 const jwt = `${Buffer.from('{"alg":"HS256"}').toString('base64url')}.${Buffer.from('{"sub":"1"}').toString('base64url')}.c2ln`
@@ -76,16 +30,8 @@ test.each([
 
 test.each([
   ...['simulator', '1024', '0.5234567891', '-3.25', '2026-11-21', '2026-11-21T12:00:00.000Z', '12:34:56'],
-  ...[
-    '1.2.3',
-    '0110101001101',
-    '00000000',
-    '1763700000000',
-    'v1.24.0-rc.1',
-    'lesson 3 of 7',
-    '40%',
-    '#9a3412',
-  ],
+  ...['1.2.3', '0110101001101', '00000000', '1763700000000', 'v1.24.0-rc.1', 'lesson 3 of 7', '40%'],
+  '#9a3412',
   ...['H 0; CNOT 0 1; M', 'qubit[5]', '3/4', 'a @ b', 'half past 5', '4111 1111 1111 1112', 'DE00'],
   ...['550e8400-e29b-41d4-a716-446655440000', 'Zm9yIGV4YW1wbGU', 'https://www.example.com/lessons/3?x=1'],
 ])('the value %j is not', (value) => {

@@ -22,20 +22,12 @@ test.each(['10.0.0.0/8', '2001:db8::/32', '172.16.0.0/12, fd00::/8', '64.0.0.0/3
 )
 
 test.each([
-  'http://www.example.com',
-  'HTTP://203.0.113.9',
-  'http://[2001:db8::1]/',
-  'http://11.0.0.1',
-  'http://1.10.0.1',
-  'http://192.169.0.1',
-  'http://172.15.0.1',
-  'http://172.32.0.1',
-  'http://[fe80::1]',
-  'http://[2001:db8::fd00]',
-  'http://localhost.example.com',
-  'http://10.example.com',
-  'http://api.svc.example.com',
-  'http://notlocal.xlocal',
+  ...['HTTP://203.0.113.9', 'http://11.0.0.1', 'http://1.10.0.1'],
+  // Beside the private networks.
+  ...['http://192.169.0.1', 'http://172.15.0.1', 'http://172.32.0.1'],
+  ...['http://[2001:db8::1]/', 'http://[fe80::1]', 'http://[2001:db8::fd00]'],
+  ...['http://www.example.com', 'http://localhost.example.com', 'http://10.example.com'],
+  ...['http://api.svc.example.com', 'http://notlocal.xlocal'],
 ])('in production the public address %s is a finding, and only there', (value) => {
   expect(warned({ ...PRODUCTION, NEXT_PUBLIC_SITE_URL: value })).toEqual(['plain-http NEXT_PUBLIC_SITE_URL'])
   expect(warned({ NEXT_PUBLIC_SITE_URL: value })).toEqual([])
@@ -43,21 +35,17 @@ test.each([
 
 test.each([
   'https://www.example.com',
-  'http://localhost:3000',
-  'http://127.0.0.1:8000',
-  'http://10.1.2.3',
-  'http://api:8000',
-  'http://api.internal:8000',
-  'http://api.default.svc.cluster.local',
-  'http://[::1]:8000',
-  'http://[fd00::1]:8000',
-  'http://192.168.0.1',
-  'http://172.16.0.1',
-  'http://172.31.0.1',
-  'http://printer.LAN',
-  'http://a.home.arpa',
-  'http://a.local',
-  'http://a.test',
+  // This machine, private networks, and names inside one.
+  ...['http://localhost:3000', 'http://127.0.0.1:8000', 'http://[::1]:8000'],
+  ...[
+    'http://10.1.2.3',
+    'http://192.168.0.1',
+    'http://172.16.0.1',
+    'http://172.31.0.1',
+    'http://[fd00::1]:8000',
+  ],
+  ...['http://api:8000', 'http://api.internal:8000', 'http://api.default.svc.cluster.local'],
+  ...['http://printer.LAN', 'http://a.home.arpa', 'http://a.local', 'http://a.test'],
 ])('in production the address %s is none', (value) => {
   expect(warned({ ...PRODUCTION, API_URL: value })).toEqual([])
 })

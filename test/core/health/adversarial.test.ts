@@ -33,6 +33,23 @@ const json = { 'Content-Type': 'application/json' }
 const healthy: RequestListener = (_, response) => void response.writeHead(200, json).end(healthBody())
 const port = (url: string) => Number(new URL(url).port)
 
+const SWITCHING = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n'
+
+const answering =
+  (body: string, status = 200) =>
+  () =>
+    serve((_, response) => void response.writeHead(status).end(body))
+const writing = (bytes: string) => () => serveTcp((socket) => void socket.write(bytes))
+/** A byte (or a whole part) every 20 ms, for as long as the other side listens. */
+const dripping =
+  (head: string, part = ' ') =>
+  () =>
+    serveTcp((socket) => {
+      socket.write(head)
+      const timer = setInterval(() => socket.write(part), 20)
+      socket.on('close', () => clearInterval(timer))
+    })
+
 /** Each hostile server, and the one cause code it must give. */
 const HOSTILE: readonly (readonly [name: string, cause: CauseCode, start: () => Promise<string>])[] = [
   [
@@ -86,15 +103,11 @@ const HOSTILE: readonly (readonly [name: string, cause: CauseCode, start: () => 
       return serve((_, response) => void response.writeHead(200, encoded).end(bomb))
     },
   ],
-  [
-    'a header that drips',
-    'answer_timeout',
-    () => serveTcp((socket) => drip(socket, 'HTTP/1.1 200 OK\r\nX-Slow: ')),
-  ],
+  ['a header that drips', 'answer_timeout', dripping('HTTP/1.1 200 OK\r\nX-Slow: ')],
   [
     'a body that drips',
     'body_timeout',
-    () => serveTcp((socket) => drip(socket, 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{')),
+    dripping('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{'),
   ],
   ['a connection that is open and silent', 'answer_timeout', () => serveTcp(() => {})],
   [
@@ -108,66 +121,29 @@ const HOSTILE: readonly (readonly [name: string, cause: CauseCode, start: () => 
     'connection_closed',
     () => serveTcp((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"state":"ok"')),
   ],
-  [
-    '200 with "unhealthy" in the text',
-    'bad_json',
-    () => serve((_, response) => void response.end('status: unhealthy, state ok')),
-  ],
-  [
-    'JSON that is 100,000 deep',
-    'not_health',
-    () => serve((_, response) => void response.end(`${'['.repeat(1e5)}${']'.repeat(1e5)}`)),
-  ],
+  ['200 with "unhealthy" in the text', 'bad_json', answering('status: unhealthy, state ok')],
+  ['JSON that is 100,000 deep', 'not_health', answering(`${'['.repeat(1e5)}${']'.repeat(1e5)}`)],
   [
     'huge headers',
     'headers_too_large',
-    () =>
-      serveTcp((socket) => void socket.write(`HTTP/1.1 200 OK\r\nX-Huge: ${'x'.repeat(64 * 1024)}\r\n\r\n`)),
+    writing(`HTTP/1.1 200 OK\r\nX-Huge: ${'x'.repeat(64 * 1024)}\r\n\r\n`),
   ],
   [
     'headers without end',
     'headers_too_large',
-    () => serveTcp((socket) => void socket.write(`HTTP/1.1 200 OK\r\n${'X-Many: y\r\n'.repeat(20_000)}`)),
+    writing(`HTTP/1.1 200 OK\r\n${'X-Many: y\r\n'.repeat(20_000)}`),
   ],
-  [
-    'what is not HTTP',
-    'bad_http',
-    () => serveTcp((socket) => void socket.write('220 mail.example ESMTP\r\n')),
-  ],
-  [
-    'another protocol than was asked for',
-    'bad_http',
-    () => serveTcp((socket) => void socket.write(SWITCHING)),
-  ],
-  [
-    'early hints without end',
-    'answer_timeout',
-    () => serveTcp((socket) => drip(socket, '', 'HTTP/1.1 103 Early Hints\r\n\r\n')),
-  ],
-  [
-    'a page of a proxy in front',
-    'server_error',
-    () => serve((_, response) => void response.writeHead(502).end('<p>bad gateway')),
-  ],
-  [
-    'another service',
-    'wrong_service',
-    () => serve((_, response) => void response.end(healthBody({ service: 'agent' }))),
-  ],
+  ['what is not HTTP', 'bad_http', writing('220 mail.example ESMTP\r\n')],
+  ['another protocol than was asked for', 'bad_http', writing(SWITCHING)],
+  ['early hints without end', 'answer_timeout', dripping('', 'HTTP/1.1 103 Early Hints\r\n\r\n')],
+  ['a page of a proxy in front', 'server_error', answering('<p>bad gateway', 502)],
+  ['another service', 'wrong_service', answering(healthBody({ service: 'agent' }))],
   [
     'a port that drops what comes',
     'connect_timeout',
     async () => `http://127.0.0.1:${await blackhole('127.0.0.1')}`,
   ],
 ]
-const SWITCHING = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n'
-
-/** A byte (or a whole part) every 20 ms, for as long as the other side listens. */
-function drip(socket: Socket, head: string, part = ' '): void {
-  socket.write(head)
-  const timer = setInterval(() => socket.write(part), 20)
-  socket.on('close', () => clearInterval(timer))
-}
 
 // The machine may be busy, hence the retries: what is measured is the prober's patience.
 test.each(HOSTILE)(

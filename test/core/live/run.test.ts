@@ -178,25 +178,11 @@ test('a result has its place and its time in tenths of a millisecond; what was n
     {},
     () => times.shift() ?? 0,
   )
+  const common = { target: 'api', services: ['web'], variables: ['X_URL'] }
+  const failed = { state: 'failed', id: 'live-name', detail: 'is not', place: 'a', latencyMs: 12.3 }
+  const skipped = { state: 'skipped', detail: 'not tried, as name resolution failed' }
   expect(results).toEqual([
-    {
-      target: 'api',
-      check: 'name resolution',
-      state: 'failed',
-      id: 'live-name',
-      detail: 'is not',
-      services: ['web'],
-      variables: ['X_URL'],
-      place: 'a',
-      latencyMs: 12.3,
-    },
-    {
-      target: 'api',
-      check: 'health',
-      state: 'skipped',
-      detail: 'not tried, as name resolution failed',
-      services: ['web'],
-      variables: ['X_URL'],
-    },
+    { ...common, check: 'name resolution', ...failed },
+    { ...common, check: 'health', ...skipped },
   ])
 })

@@ -8,8 +8,9 @@ import {
 import { createScrub } from '../../../src/core/reporting/scrub.ts'
 
 const scrub = createScrub({ secrets: ['canary'] })
+const DSN = 'https://key@errors.example/1'
 const sent = (payload: unknown, type = 'event') =>
-  scrubEnvelope([{ dsn: 'https://key@errors.example/1' }, [[{ type }, payload]]] as Envelope, scrub)
+  scrubEnvelope([{ dsn: DSN }, [[{ type }, payload]]] as Envelope, scrub)
 /** The parts of one event that are sent. */
 const left = (payload: Record<string, unknown>) => sent(payload)?.[1][0]?.[1]
 
@@ -42,17 +43,9 @@ test('sends events and transactions without other items, and drops malformed one
 })
 
 test('the address that the envelope goes to stays, and the name of its trace is scrubbed', () => {
-  const envelope = scrubEnvelope(
-    [
-      { dsn: 'https://key@errors.example/1', trace: { trace_id: 't', transaction: 'GET /a?token=canary' } },
-      [[{ type: 'event' }, {}]],
-    ],
-    scrub,
-  )
-  expect(envelope?.[0]).toEqual({
-    dsn: 'https://key@errors.example/1',
-    trace: { trace_id: 't', transaction: 'GET /a' },
-  })
+  const trace = { trace_id: 't', transaction: 'GET /a?token=canary' }
+  const envelope = scrubEnvelope([{ dsn: DSN, trace }, [[{ type: 'event' }, {}]]], scrub)
+  expect(envelope?.[0]).toEqual({ dsn: DSN, trace: { trace_id: 't', transaction: 'GET /a' } })
 })
 
 test.each(['request', 'server_name', 'modules', 'attachments'])('an event leaves without its %s', (name) => {
@@ -70,7 +63,9 @@ test('sends only a user’s textual id', () => {
 })
 
 test('stack frames leave without their local variables, at every depth, and with their texts scrubbed', () => {
-  const frame = { function: 'run', lineno: 3, context_line: 'const a = "canary"', vars: { password: 'x' } }
+  const kept = { function: 'run', lineno: 3 }
+  const frame = { ...kept, context_line: 'const a = "canary"', vars: { password: 'x' } }
+  const clean = { ...kept, context_line: 'const a = "[secret]"' }
   expect(
     left({
       exception: { values: [{ type: 'Error', value: 'of canary', stacktrace: { frames: [frame] } }] },
@@ -78,27 +73,8 @@ test('stack frames leave without their local variables, at every depth, and with
       sdkProcessingMetadata: { request: 1 },
     }),
   ).toEqual({
-    exception: {
-      values: [
-        {
-          type: 'Error',
-          value: 'of [secret]',
-          stacktrace: { frames: [{ function: 'run', lineno: 3, context_line: 'const a = "[secret]"' }] },
-        },
-      ],
-    },
-    threads: {
-      values: [
-        {
-          stacktrace: {
-            frames: [
-              { function: 'run', lineno: 3, context_line: 'const a = "[secret]"' },
-              { function: 'run', lineno: 3, context_line: 'const a = "[secret]"' },
-            ],
-          },
-        },
-      ],
-    },
+    exception: { values: [{ type: 'Error', value: 'of [secret]', stacktrace: { frames: [clean] } }] },
+    threads: { values: [{ stacktrace: { frames: [clean, clean] } }] },
   })
 })
 
@@ -165,7 +141,7 @@ test('a trace whose transaction has no name that is a text leaves as it is', () 
 })
 
 test('traces are kept at the documented rates, and the SDK may gather nothing by itself', () => {
-  const opened = [false, true].map((edge) => sdkOptions({ dsn: 'https://key@errors.example/1', edge }))
+  const opened = [false, true].map((edge) => sdkOptions({ dsn: DSN, edge }))
   expect(opened.map(({ tracesSampleRate }) => tracesSampleRate)).toEqual([0.1, 0.02])
   // The SDK would gather by default any kind left out here.
   expect(opened[0]?.dataCollection).toEqual({

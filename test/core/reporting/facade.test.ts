@@ -66,35 +66,19 @@ test('withErrorReporting reports errors and rejections, and passes them on uncha
   ])
 })
 
+const throws = () => {
+  throw new Error('no')
+}
 const hostile: Record<string, unknown> = {
-  'a getter that throws': Object.defineProperty({}, 'x', {
-    enumerable: true,
-    get: () => {
-      throw new Error('no')
-    },
-  }),
+  'a getter that throws': Object.defineProperty({}, 'x', { enumerable: true, get: throws }),
   'a revoked proxy': (() => {
     const { proxy, revoke } = Proxy.revocable({}, {})
     revoke()
     return proxy
   })(),
-  'a proxy without keys': new Proxy(
-    {},
-    {
-      ownKeys: () => {
-        throw new Error('no')
-      },
-    },
-  ),
+  'a proxy without keys': new Proxy({}, { ownKeys: throws }),
   'a value that cannot be a text': Object.create(null),
-  'a text that throws': {
-    toString: () => {
-      throw new Error('no')
-    },
-    toJSON: () => {
-      throw new Error('no')
-    },
-  },
+  'a text that throws': { toString: throws, toJSON: throws },
   'a circle': (() => {
     const one: Record<string, unknown> = {}
     one.one = one
@@ -112,12 +96,7 @@ const hostile: Record<string, unknown> = {
 
 test.each(Object.keys(hostile))('%s anywhere makes nothing throw', (name) => {
   const value = hostile[name] as never
-  for (const report of [
-    () => {},
-    () => {
-      throw new Error('a broken reporter')
-    },
-  ]) {
+  for (const report of [() => {}, throws]) {
     registerReporter({ report })
     onTestFinished(() => registerReporter(undefined))
     reportError(value, value)

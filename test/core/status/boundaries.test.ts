@@ -86,23 +86,18 @@ const series = (parts: Partial<Series> & { state?: ProbeState; at?: number } = {
   hours: [],
   ...parts,
 })
-const recorded = (parts: Partial<Recorded>): Recorded => ({
-  series: [],
-  incidents: [],
-  builds: [],
-  ...parts,
-})
+const summaryOf = (
+  parts: Partial<Recorded>,
+  services: readonly string[] = SERVICES,
+  prerequisites?: Parameters<typeof summarise>[3],
+) => summarise({ series: [], incidents: [], builds: [], ...parts }, NOW, services, prerequisites)
 
 test('a look is of now for three minutes, and a build is for as long', () => {
   const at = (age: number) =>
-    summarise(
-      recorded({
-        series: [series({ at: NOW - age })],
-        builds: [{ service: 'web', build: '1', since: 5, seenAt: NOW - age }],
-      }),
-      NOW,
-      SERVICES,
-    )
+    summaryOf({
+      series: [series({ at: NOW - age })],
+      builds: [{ service: 'web', build: '1', since: 5, seenAt: NOW - age }],
+    })
   expect(at(3 * MINUTE - 1)).toMatchObject({
     state: 'ok',
     checkedAt: NOW - 3 * MINUTE + 1,
@@ -113,7 +108,7 @@ test('a look is of now for three minutes, and a build is for as long', () => {
     state: 'unknown',
     services: [{ build: undefined, buildSince: undefined, whole: { state: 'unknown' } }],
   })
-  expect(summarise(recorded({}), NOW, SERVICES)).toMatchObject({
+  expect(summaryOf({})).toMatchObject({
     state: 'unknown',
     checkedAt: undefined,
     since: undefined,
@@ -128,7 +123,7 @@ test('a service that records nothing any more is shown as web sees it now, and o
   const itsStore = series({ service: 'api', probe: 'job_store' })
   const seen = (at: number) => series({ probe: 'api', state: 'failing', at })
   const shown = (...all: readonly Series[]) =>
-    summarise(recorded({ series: [series(), itsStore, ...all] }), NOW, SERVICES).services.flatMap((one) =>
+    summaryOf({ series: [series(), itsStore, ...all] }).services.flatMap((one) =>
       one.service === 'api' ? [one.seenFrom, one.whole.state, one.probes.length] : [],
     )
   expect(shown(api(OLD), seen(NOW))).toEqual(['web', 'failing', 0])
@@ -140,11 +135,8 @@ test('a service that records nothing any more is shown as web sees it now, and o
 
 test('the whole is failing if anything is, then unknown, then degraded', () => {
   const whole = (...states: [ProbeState, number][]) =>
-    summarise(
-      recorded({ series: states.map(([state, at], n) => series({ service: SERVICES[n] ?? '', state, at })) }),
-      NOW,
-      SERVICES,
-    ).state
+    summaryOf({ series: states.map(([state, at], n) => series({ service: SERVICES[n] ?? '', state, at })) })
+      .state
   expect(whole(['failing', NOW], ['ok', 0], ['degraded', NOW])).toBe('failing')
   expect(whole(['ok', NOW], ['ok', 0], ['degraded', NOW])).toBe('unknown')
   expect(whole(['ok', NOW], ['ok', NOW], ['degraded', NOW])).toBe('degraded')
@@ -152,25 +144,21 @@ test('the whole is failing if anything is, then unknown, then degraded', () => {
 })
 
 test('the newest and the oldest look count, two builds are skew, and what is over is announced no more', () => {
-  const summary = summarise(
-    recorded({
-      series: [
-        series({ at: NOW - 2 * MINUTE, firstAt: NOW - 5 }),
-        series({ service: 'api', at: NOW - MINUTE, firstAt: NOW - 9 }),
-      ],
-      builds: [
-        { service: 'web', build: null, since: 1, seenAt: NOW },
-        { service: 'api', build: '2', since: 1, seenAt: NOW },
-      ],
-      announcements: [
-        { id: 'a', until: NOW },
-        { id: 'b', until: NOW + 1 },
-        { id: 'c', until: undefined },
-      ] as never,
-    }),
-    NOW,
-    SERVICES,
-  )
+  const summary = summaryOf({
+    series: [
+      series({ at: NOW - 2 * MINUTE, firstAt: NOW - 5 }),
+      series({ service: 'api', at: NOW - MINUTE, firstAt: NOW - 9 }),
+    ],
+    builds: [
+      { service: 'web', build: null, since: 1, seenAt: NOW },
+      { service: 'api', build: '2', since: 1, seenAt: NOW },
+    ],
+    announcements: [
+      { id: 'a', until: NOW },
+      { id: 'b', until: NOW + 1 },
+      { id: 'c', until: undefined },
+    ] as never,
+  })
   expect(summary).toMatchObject({ checkedAt: NOW - MINUTE, since: NOW - 9, skew: true })
   expect(summary.announcements.map(({ id }) => id)).toEqual(['b', 'c'])
 })
@@ -181,27 +169,23 @@ test('a line has ninety days and the hours of the last day, with what was seen a
   const day = (ago: number, parts: Partial<Period>) => period(today - ago * DAY_MS, parts)
   const ms = { ok: 6, degraded: 3, failing: 1, skipped: 50 }
   const { whole } =
-    summarise(
-      recorded({
-        series: [
-          series({
-            days: [
-              day(DAYS_KEPT, { seen: ['failing'], ms }),
-              day(DAYS_KEPT - 1, { seen: ['ok', 'degraded'], ms }),
-              day(1, { seen: ['skipped'] }),
-              day(0, { seen: ['failing', 'degraded', 'ok'] }),
-            ],
-            hours: [
-              period(NOW - DAY_MS - HOUR_MS, { latency: slow, ms }),
-              period(NOW - DAY_MS - HOUR_MS + 1, { latency: slow }),
-              period(NOW - HOUR_MS),
-            ],
-          }),
-        ],
-      }),
-      NOW,
-      SERVICES,
-    ).services[0] ?? {}
+    summaryOf({
+      series: [
+        series({
+          days: [
+            day(DAYS_KEPT, { seen: ['failing'], ms }),
+            day(DAYS_KEPT - 1, { seen: ['ok', 'degraded'], ms }),
+            day(1, { seen: ['skipped'] }),
+            day(0, { seen: ['failing', 'degraded', 'ok'] }),
+          ],
+          hours: [
+            period(NOW - DAY_MS - HOUR_MS, { latency: slow, ms }),
+            period(NOW - DAY_MS - HOUR_MS + 1, { latency: slow }),
+            period(NOW - HOUR_MS),
+          ],
+        }),
+      ],
+    }).services[0] ?? {}
   expect(whole?.days).toHaveLength(DAYS_KEPT)
   expect([whole?.days[0], whole?.days.at(-2), whole?.days.at(-1)]).toEqual(['degraded', 'none', 'failing'])
   expect(whole?.trouble).toEqual([
@@ -318,14 +302,13 @@ test('services and probes have their labels, and without one their name in words
 test('names up to six failing parts; of more, the first five and the number of the rest', () => {
   const of = (count: number, state: ProbeState) =>
     verdict(
-      summarise(
-        recorded({
+      summaryOf(
+        {
           series: [
             series({ state }),
             ...Array.from({ length: count }, (_, n) => series({ probe: `p${n}`, state })),
           ],
-        }),
-        NOW,
+        },
         ['web'],
       ),
       labels,
@@ -339,16 +322,15 @@ test('names up to six failing parts; of more, the first five and the number of t
 })
 
 test('services that ask each other are both named while both fail', () => {
-  const summary = summarise(
-    recorded({
+  const summary = summaryOf(
+    {
       series: [
         series({ state: 'failing' }),
         series({ probe: 'api', state: 'failing' }),
         series({ service: 'api', state: 'failing' }),
         series({ service: 'api', probe: 'web', state: 'failing' }),
       ],
-    }),
-    NOW,
+    },
     ['web', 'api'],
   )
   expect(verdict(summary, labels)).toBe('The API (Web) and Web (The API) are failing')
@@ -358,9 +340,8 @@ test('what fails because of a probe that it depends on is not named in the verdi
   const failing = (probe: string) => series({ probe, state: 'failing' })
   const said = (...probes: string[]) =>
     verdict(
-      summarise(
-        recorded({ series: [series({ state: 'failing' }), ...probes.map(failing)] }),
-        NOW,
+      summaryOf(
+        { series: [series({ state: 'failing' }), ...probes.map(failing)] },
         ['web'],
         new Map([['own', new Set(['mail'])]]),
       ),
@@ -373,17 +354,13 @@ test('what fails because of a probe that it depends on is not named in the verdi
 test('what operators wrote about an incident is with the outage that it was opened for', () => {
   const outage = (beganAt: number, endedAt: number | undefined) =>
     ({ service: 'web', probe: 'mail', state: 'failing', reason: undefined, beganAt, endedAt }) as const
-  const summary = summarise(
-    recorded({
-      incidents: [outage(NOW - 5000, undefined), outage(NOW - 9000, NOW - 6000)],
-      updates: [
-        ['old', 'mail', NOW - 8000],
-        ['new', 'mail', NOW - 4000],
-        ['other', 'store', NOW - 4000],
-      ].map(([id, cause, openedAt]) => ({ id, cause, openedAt, subject: 'i', text: '', at: NOW })) as never,
-    }),
-    NOW,
-    SERVICES,
-  )
+  const summary = summaryOf({
+    incidents: [outage(NOW - 5000, undefined), outage(NOW - 9000, NOW - 6000)],
+    updates: [
+      ['old', 'mail', NOW - 8000],
+      ['new', 'mail', NOW - 4000],
+      ['other', 'store', NOW - 4000],
+    ].map(([id, cause, openedAt]) => ({ id, cause, openedAt, subject: 'i', text: '', at: NOW })) as never,
+  })
   expect(summary.incidents.map(({ updates = [] }) => updates.map(({ id }) => id))).toEqual([['new'], ['old']])
 })

@@ -63,13 +63,24 @@ async function stores() {
   }
 }
 
+const COPIED = {
+  exitCode: 0,
+  stderr: '',
+  stdout: expect.stringMatching(/^copied: .*subscription 2.*\nverified; now set STORE_URL/),
+}
+const NOTHING_LEFT = {
+  exitCode: 0,
+  stdout: expect.stringMatching(/^every row of this store is in the other one/),
+}
+const confirms = async (address: Parameters<typeof openStore>[0]) => {
+  const store = await openStore(address)
+  expect(await store.course.confirm({ begin, tokenHash: `grace.${NOW}`, now: NOW })).toBe('confirmed')
+  await store.close()
+}
+
 test('a store is copied into PostgreSQL with every row of every table, and works there', async () => {
   const { url, address, copy, query } = await stores()
-  expect(await copy('--to', url)).toMatchObject({
-    exitCode: 0,
-    stderr: '',
-    stdout: expect.stringMatching(/^copied: .*subscription 2.*\nverified; now set STORE_URL/),
-  })
+  expect(await copy('--to', url)).toMatchObject(COPIED)
   for (const table of TABLES)
     expect(
       (await query(`SELECT count(*)::int AS count FROM platformctl.${table}`))[0]?.count,
@@ -88,8 +99,8 @@ test('a store is copied into PostgreSQL with every row of every table, and works
     sentDays: [1],
     address: 'ada@example.com',
   })
-  expect(await store.course.confirm({ begin, tokenHash: `grace.${NOW}`, now: NOW })).toBe('confirmed')
   await store.close()
+  await confirms(address)
 })
 
 test('a copy is closed to the builds that do not understand its rows, as the store was', async () => {
@@ -194,10 +205,7 @@ test('--resume finishes an interrupted move, and --verify reports differences', 
     exitCode: 0,
     stdout: expect.stringMatching(/^copied/),
   })
-  expect(await copy('--to', url, '--resume')).toMatchObject({
-    exitCode: 0,
-    stdout: expect.stringMatching(/^every row of this store is in the other one/),
-  })
+  expect(await copy('--to', url, '--resume')).toMatchObject(NOTHING_LEFT)
   await query(`UPDATE platformctl.subscription SET failures = 3 WHERE id = 'ada'`)
   await query(`INSERT INTO platformctl.login_request VALUES ('there', 'y@example.com', 'https://y', 5)`)
   expect(await copy('--to', url, '--verify')).toEqual({
@@ -225,21 +233,12 @@ test('a store comes back from PostgreSQL into a file with every row of every tab
   const { file, url, copy, back } = await stores()
   await copy('--to', url)
   const returned = `${file}.returned`
-  expect(await back('sqlite:platform.sqlite.returned')).toMatchObject({
-    exitCode: 0,
-    stderr: '',
-    stdout: expect.stringMatching(/^copied: .*subscription 2.*\nverified; now set STORE_URL/),
-  })
+  expect(await back('sqlite:platform.sqlite.returned')).toMatchObject(COPIED)
   expect(rowsOf(returned)).toEqual(rowsOf(file))
   expect((await stat(returned)).mode & 0o777).toBe(0o600)
   expect(await back('sqlite:platform.sqlite.returned', '--verify')).toMatchObject({ exitCode: 0 })
-  expect(await back('sqlite:platform.sqlite.returned', '--resume')).toMatchObject({
-    exitCode: 0,
-    stdout: expect.stringMatching(/^every row of this store is in the other one/),
-  })
-  const store = await openStore({ kind: 'sqlite', file: returned })
-  expect(await store.course.confirm({ begin, tokenHash: `grace.${NOW}`, now: NOW })).toBe('confirmed')
-  await store.close()
+  expect(await back('sqlite:platform.sqlite.returned', '--resume')).toMatchObject(NOTHING_LEFT)
+  await confirms({ kind: 'sqlite', file: returned })
 })
 
 test('the way back into a file leaves an existing file as it is, and is refused while a daemon has the database', async () => {

@@ -2,6 +2,7 @@ import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { hashToken, unsubscribeBy } from '../../../src/core/course/links.ts'
 import { systemClock } from '../../../src/core/host.ts'
+import type { Message } from '../../../src/core/mail/mailer.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { POSTGRES_STEPS, SQLITE_STEPS } from '../../../src/core/store/migrations.ts'
 import { compareStores, copyStore } from '../../../src/core/store/open.ts'
@@ -184,20 +185,27 @@ async function oldStore(kind: 'sqlite' | 'postgres', step = 'ADD COLUMN course '
   return { url, address }
 }
 
+/** This build on a store of that time; it hears of each message before it counts as sent. */
+const openOn = (url: string, hear: (message: Message) => void, now = () => NOW) =>
+  openLearning({
+    env: { EMAIL_LINK_SECRET: LINK_SECRET, STORE_URL: url },
+    clock: { ...systemClock, now },
+    mailer: testTransport(async (message) => {
+      hear(message)
+      return { kind: 'sent', id: message.key }
+    }),
+  })
+
 describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
   test('every row of the build before courses goes on as an enrolment of the default course, and gets exactly what is due', async () => {
     const { url } = await oldStore(kind)
     let now = NOW
     const sent: { readonly who: string; readonly lesson: number; readonly messageId: string }[] = []
-    const opened = openLearning({
-      env: { EMAIL_LINK_SECRET: LINK_SECRET, STORE_URL: url },
-      clock: { ...systemClock, now: () => now },
-      mailer: testTransport(async ({ to, key, messageId }) => {
-        const lesson = Number(/^course-day-(\d)\./.exec(key)?.[1])
-        if (lesson) sent.push({ who: to.address.split('@')[0] ?? '', lesson, messageId })
-        return { kind: 'sent', id: key }
-      }),
-    })
+    const hear = ({ to, key, messageId }: Message) => {
+      const lesson = Number(/^course-day-(\d)\./.exec(key)?.[1])
+      if (lesson) sent.push({ who: to.address.split('@')[0] ?? '', lesson, messageId })
+    }
+    const opened = openOn(url, hear, () => now)
     const course = await opened.course()
     for (const [name, row] of Object.entries(ROWS))
       expect(await course.find(addressOf(name)), name).toMatchObject({
@@ -268,14 +276,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
   test('a confirmation that the build before would have mailed again is mailed once, with a link that works', async () => {
     const { url } = await oldStore(kind)
     const texts: string[] = []
-    const opened = openLearning({
-      env: { EMAIL_LINK_SECRET: LINK_SECRET, STORE_URL: url },
-      clock: { ...systemClock, now: () => NOW },
-      mailer: testTransport(async ({ key, text }) => {
-        texts.push(text)
-        return { kind: 'sent', id: key }
-      }),
-    })
+    const opened = openOn(url, ({ text }) => texts.push(text))
     const course = await opened.course()
     expect([await course.deliverMessages(), await course.deliverMessages()]).toEqual([1, 0])
     const [, token = ''] = /token=([\w-]+)/.exec(texts.join()) ?? []
@@ -332,15 +333,10 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     ])
     const mailed: string[] = []
     const keys = new Map<string, string>()
-    const opened = openLearning({
-      env: { EMAIL_LINK_SECRET: LINK_SECRET, STORE_URL: url },
-      clock: { ...systemClock, now: () => NOW },
-      mailer: testTransport(async ({ key, to, subject }) => {
-        const said = `${to.address.split('@')[0]} ${/News \d/.exec(subject)?.[0]}`
-        mailed.push(said)
-        keys.set(said, key)
-        return { kind: 'sent', id: key }
-      }),
+    const opened = openOn(url, ({ key, to, subject }) => {
+      const said = `${to.address.split('@')[0]} ${/News \d/.exec(subject)?.[0]}`
+      mailed.push(said)
+      keys.set(said, key)
     })
     const course = await opened.course()
     expect([await course.deliverMessages(), await course.deliverMessages()]).toEqual([8, 0])
@@ -366,14 +362,9 @@ test('a store of the build before courses is copied into PostgreSQL with everyth
   })
   expect(await compareStores(address, to)).toEqual([])
   const sent: string[] = []
-  const opened = openLearning({
-    env: { EMAIL_LINK_SECRET: LINK_SECRET, STORE_URL: url },
-    clock: { ...systemClock, now: () => NOW },
-    mailer: testTransport(async ({ to, key }) => {
-      const [, lesson] = /^course-day-(\d)\./.exec(key) ?? []
-      if (lesson) sent.push(`${to.address.split('@')[0]} ${lesson}`)
-      return { kind: 'sent', id: key }
-    }),
+  const opened = openOn(url, ({ to, key }) => {
+    const [, lesson] = /^course-day-(\d)\./.exec(key) ?? []
+    if (lesson) sent.push(`${to.address.split('@')[0]} ${lesson}`)
   })
   await opened.dispatch({ limit: 1000 })
   await opened.close()
