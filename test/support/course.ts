@@ -1,7 +1,9 @@
 import { expect } from 'vitest'
 import type { Catalog } from '../../src/core/course/catalog.ts'
+import type { CourseDefinition } from '../../src/core/course/definition.ts'
 import { type CourseOptions, openCourse } from '../../src/core/course/open.ts'
 import type { CourseStore } from '../../src/core/course/store.ts'
+import { DAY_MS } from '../../src/core/durations.ts'
 import { silentLog, systemClock, systemRandom, type Timer } from '../../src/core/host.ts'
 import type { Message, Outcome } from '../../src/core/mail/mailer.ts'
 import { openMailer } from '../../src/core/mail/open.ts'
@@ -14,6 +16,21 @@ import { testTransport } from './test-transport.ts'
 
 export const START = Date.UTC(2026, 2, 28)
 export const ADA = { spelling: 'Ada@example.com', identity: 'ada@example.com' }
+
+/** This many lessons of the default course. */
+export const lessons = (count: number) =>
+  Array.from({ length: count }, (_, index) => `course-day-${index + 1}`)
+
+/** A course of one's own with a lesson a day, unless the parts say otherwise. */
+export const courseNamed = (id: string, parts: Partial<CourseDefinition> = {}): CourseDefinition => ({
+  id,
+  title: id,
+  lessons: lessons(3),
+  cadence: { kind: 'every', ms: DAY_MS },
+  spacingMs: 0,
+  follow: 'start',
+  ...parts,
+})
 
 export function linkOf(message: Message | undefined): { s: string; t: string } {
   const url = new URL(/<(.*)>/.exec(message?.headers['List-Unsubscribe'] ?? '')?.[1] ?? '')

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
 import tls from 'node:tls'
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { onTestFinished } from 'vitest'
 import type { Mailbox } from '../../src/core/address.ts'
 import type { Mail, Mailer } from '../../src/core/mail/mailer.ts'
@@ -14,6 +16,9 @@ export const WELCOME: Mail = {
   about: 'user.1',
   date: new Date('2026-11-21T04:00:00Z'),
 }
+
+/** What tells somebody that an exam was passed. */
+export const EXAM = { exam: 'Gates', score: '87 %', resultUrl: 'https://www.example.com/' }
 
 /** The key of every mailer here: it may be seen nowhere. */
 export const MAILER_KEY = 'canary-password'
@@ -38,6 +43,15 @@ export function mailerTo(
   })
   onTestFinished(() => mailer.close())
   return mailer
+}
+
+/** A mail server on loopback that takes mail from anybody; gives its port. It is closed with the test. */
+export async function smtpServer(options: SMTPServerOptions): Promise<number> {
+  const server = new SMTPServer({ authOptional: true, ...options })
+  server.on('error', () => {})
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())))
+  return (server.server.address() as AddressInfo).port
 }
 
 export const tlsFixture = (name: string): string =>

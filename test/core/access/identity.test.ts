@@ -64,32 +64,26 @@ test.each<[string, Record<string, unknown>]>([
   ['an end 5 s ago', { exp: NOW / 1000 - 5 }],
   ['a beginning in 6 s', { nbf: NOW / 1000 + 6 }],
   ['the role anon, even if every other claim is valid', { role: 'anon', email_verified: true }],
-  ...['false', 'true', 0, 1, null, {}].map(
-    (value) =>
-      [`an address whose verification is ${JSON.stringify(value)}`, { email_verified: value }] satisfies [
-        string,
-        object,
-      ],
-  ),
+  ...['false', 'true', 0, 1, null, {}].map((value): [string, { email_verified: unknown }] => [
+    `a verification of ${JSON.stringify(value)}`,
+    { email_verified: value },
+  ]),
 ])('rejects a token with %s', async (_, claims) => {
   expect(await read(claims)).toBeUndefined()
 })
 
 test('a token with another key, another algorithm or none is rejected', async () => {
-  const claims = { sub: 'ada', email: 'ada@example.com', exp: NOW / 1000 + 600 }
   const good = await token()
   const [header, , signature] = good.split('.')
   const pair = await generateKeyPair('ES256')
   const forged = [
     await token({}, 'another-secret-of-thirty-two-bytes'),
-    `${part({ alg: 'none' })}.${part(claims)}.`,
-    `${part({ alg: 'none' })}.${part(claims)}.${signature}`,
-    `${header}.${part({ ...claims, sub: 'eve' })}.${signature}`,
-    await new SignJWT(claims)
-      .setProtectedHeader({ alg: 'HS512' })
-      .sign(new TextEncoder().encode(JWT_SECRET.repeat(2))),
-    await new SignJWT(claims).setProtectedHeader({ alg: 'ES256' }).sign(pair.privateKey),
-    `${part({ alg: 'HS256', crit: ['x'], x: 1 })}.${part(claims)}.${signature}`,
+    `${part({ alg: 'none' })}.${part(CLAIMS)}.`,
+    `${part({ alg: 'none' })}.${part(CLAIMS)}.${signature}`,
+    `${header}.${part({ ...CLAIMS, sub: 'eve' })}.${signature}`,
+    await adas({ alg: 'HS512' }).sign(new TextEncoder().encode(JWT_SECRET.repeat(2))),
+    await adas({ alg: 'ES256' }).sign(pair.privateKey),
+    `${part({ alg: 'HS256', crit: ['x'], x: 1 })}.${part(CLAIMS)}.${signature}`,
     await new CompactSign(new TextEncoder().encode('[]'))
       .setProtectedHeader({ alg: 'HS256' })
       .sign(new TextEncoder().encode(JWT_SECRET)),
@@ -114,6 +108,11 @@ test('a token with another key, another algorithm or none is rejected', async ()
 
 const keyServer = async (answer: RequestListener) => `${await serve(answer)}/keys`
 
+const byKeySet = (url: string, claims = {}) => jwtIdentify(clock, { kind: 'jwks', url }, claims)
+const CLAIMS = { sub: 'ada', email: 'ada@example.com', exp: NOW / 1000 + 600 }
+const adas = (header: { alg: string; kid?: string }, more = {}) =>
+  new SignJWT({ ...CLAIMS, ...more }).setProtectedHeader(header)
+
 async function keySet() {
   const pair = await generateKeyPair('ES256', { extractable: true })
   const jwk: JWK = { ...(await exportJWK(pair.publicKey)), kid: 'first', alg: 'ES256', use: 'sig' }
@@ -123,22 +122,18 @@ async function keySet() {
     response.setHeader('Content-Type', 'application/json')
     response.end(JSON.stringify({ keys: [jwk] }))
   })
-  const sign = (alg = 'ES256', kid = 'first', more = {}) =>
-    new SignJWT({ sub: 'ada', email: 'ada@example.com', exp: NOW / 1000 + 600, ...more }).setProtectedHeader({
-      alg,
-      kid,
-    })
-  return { url, pair, sign, jwk, asked: () => asked }
+  const sign = (alg = 'ES256', kid = 'first', more = {}) => adas({ alg, kid }, more)
+  /** A request with a token that this key has signed. */
+  const bearer = async (signed = sign(), key: Parameters<SignJWT['sign']>[0] = pair.privateKey) =>
+    ask(`Bearer ${await signed.sign(key)}`)
+  return { url, pair, sign, bearer, jwk, asked: () => asked, identify: byKeySet(url) }
 }
 
 test('with a key set its own keys are taken, and fetched once for many tokens', async () => {
-  const set = await keySet()
-  const identify = jwtIdentify(clock, { kind: 'jwks', url: set.url })
-  const good = `Bearer ${await set.sign().sign(set.pair.privateKey)}`
-  expect(await Promise.all(Array.from({ length: 20 }, () => identify(ask(good))))).toEqual(
-    Array(20).fill(ADA),
-  )
-  expect(set.asked()).toBe(1)
+  const { identify, bearer, asked } = await keySet()
+  const good = await bearer()
+  expect(await Promise.all(Array.from({ length: 20 }, () => identify(good)))).toEqual(Array(20).fill(ADA))
+  expect(asked()).toBe(1)
 })
 
 test.each(['secret', 'key set'])(
@@ -151,28 +146,27 @@ test.each(['secret', 'key set'])(
       : ({ kind: 'jwks', url: set.url } as const)
     let now = NOW
     const identify = jwtIdentify({ now: () => now }, tokens)
-    const bearer = `Bearer ${bySecret ? await token() : await set.sign().sign(set.pair.privateKey)}`
-    expect(await identify(ask(bearer))).toEqual(ADA)
+    const good = bySecret ? ask(`Bearer ${await token()}`) : await set.bearer()
+    expect(await identify(good)).toEqual(ADA)
     // Ten minutes, and what clocks may differ by.
     now = NOW + 604_000
-    expect(await identify(ask(bearer))).toEqual(ADA)
+    expect(await identify(good)).toEqual(ADA)
     now = NOW + 606_000
-    expect(await identify(ask(bearer))).toBeUndefined()
+    expect(await identify(good)).toBeUndefined()
   },
 )
 
 test('with a key set, rejects an HMAC made from the public key, and an unknown key', async () => {
-  const set = await keySet()
-  const identify = jwtIdentify(clock, { kind: 'jwks', url: set.url })
-  const confused = await set.sign('HS256').sign(new TextEncoder().encode(JSON.stringify(set.jwk)))
-  expect(await identify(ask(`Bearer ${confused}`))).toBeUndefined()
-  const other = await generateKeyPair('ES256')
-  expect(await identify(ask(`Bearer ${await set.sign().sign(other.privateKey)}`))).toBeUndefined()
-  expect(
-    await identify(ask(`Bearer ${await set.sign('ES256', 'second').sign(other.privateKey)}`)),
-  ).toBeUndefined()
+  const { identify, sign, bearer, jwk, asked } = await keySet()
+  const { privateKey: other } = await generateKeyPair('ES256')
+  for (const forged of [
+    await bearer(sign('HS256'), new TextEncoder().encode(JSON.stringify(jwk))),
+    await bearer(sign(), other),
+    await bearer(sign('ES256', 'second'), other),
+  ])
+    expect(await identify(forged)).toBeUndefined()
   // An unknown key id must not make us ask the key server for every forged token.
-  expect(set.asked()).toBe(1)
+  expect(asked()).toBe(1)
 })
 
 test('with a key set every algorithm of public keys is taken', async () => {
@@ -196,12 +190,10 @@ test('with a key set every algorithm of public keys is taken', async () => {
     kid: `key-${index}`,
   }))
   const url = await keyServer((_, response) => response.end(JSON.stringify({ keys: set })))
-  const identify = jwtIdentify(clock, { kind: 'jwks', url })
+  const identify = byKeySet(url)
   for (const [index, [{ privateKey }, ...algorithms]] of keys.entries())
     for (const alg of algorithms) {
-      const signed = await new SignJWT({ sub: 'ada', email: 'ada@example.com', exp: NOW / 1000 + 600 })
-        .setProtectedHeader({ alg, kid: `key-${index}` })
-        .sign(privateKey)
+      const signed = await adas({ alg, kid: `key-${index}` }).sign(privateKey)
       expect(await identify(ask(`Bearer ${signed}`)), alg).toEqual(ADA)
     }
 })
@@ -211,26 +203,21 @@ test('rejects a token that two keys of the set could have signed', async () => {
   const url = await keyServer((_, response) =>
     response.end(JSON.stringify({ keys: [set.jwk, { ...set.jwk, kid: 'second' }] })),
   )
-  const identify = jwtIdentify(clock, { kind: 'jwks', url })
-  const unnamed = await new SignJWT({ sub: 'ada', email: 'ada@example.com', exp: NOW / 1000 + 600 })
-    .setProtectedHeader({ alg: 'ES256' })
-    .sign(set.pair.privateKey)
-  expect(await identify(ask(`Bearer ${unnamed}`))).toBeUndefined()
+  expect(await byKeySet(url)(await set.bearer(adas({ alg: 'ES256' })))).toBeUndefined()
 })
 
 test('a key set is used for ten minutes, then asked for anew', async () => {
   vi.useFakeTimers({ toFake: ['Date'], now: NOW })
   onTestFinished(() => void vi.useRealTimers())
   const set = await keySet()
-  const identify = jwtIdentify(clock, { kind: 'jwks', url: set.url })
-  const good = `Bearer ${await set.sign().sign(set.pair.privateKey)}`
+  const good = await set.bearer()
   for (const [after, asked] of [
     [0, 1],
     [599_999, 1],
     [600_000, 2],
   ] as const) {
     vi.setSystemTime(NOW + after)
-    expect(await identify(ask(good))).toEqual(ADA)
+    expect(await set.identify(good)).toEqual(ADA)
     expect(set.asked()).toBe(asked)
   }
 })
@@ -243,10 +230,8 @@ test.each<[string, (response: Parameters<RequestListener>[1]) => unknown]>([
   ['drops the line', (response) => response.destroy()],
 ])('treats a key server that %s as an outage, not as a wrong token', async (_, answer) => {
   const url = await keyServer((_request, response) => void answer(response))
-  const identify = jwtIdentify(clock, { kind: 'jwks', url })
-  const set = await keySet()
-  const good = await set.sign().sign(set.pair.privateKey)
-  await expect(identify(ask(`Bearer ${good}`))).rejects.toMatchObject({ code: 'unavailable' })
+  const good = await (await keySet()).bearer()
+  await expect(byKeySet(url)(good)).rejects.toMatchObject({ code: 'unavailable' })
 })
 
 test.each([
@@ -270,8 +255,8 @@ test.each([
     response.on('error', () => {})
     more()
   })
-  const identify = jwtIdentify(clock, { kind: 'jwks', url })
-  const good = ask(`Bearer ${await set.sign().sign(set.pair.privateKey)}`)
+  const identify = byKeySet(url)
+  const good = await set.bearer()
   if (isRead) expect(await identify(good)).toEqual(ADA)
   else await expect(identify(good)).rejects.toMatchObject({ code: 'unavailable' })
 })
@@ -284,12 +269,12 @@ test('keeps users signed in with the last known keys while the key server is dow
     else response.writeHead(500).end()
   })
   const identify = jwtIdentify(clock, { kind: 'jwks', url }, {}, 0)
-  const good = `Bearer ${await set.sign().sign(set.pair.privateKey)}`
-  expect(await identify(ask(good))).toEqual(ADA)
+  const good = await set.bearer()
+  expect(await identify(good)).toEqual(ADA)
   up = false
-  expect(await identify(ask(good))).toEqual(ADA)
+  expect(await identify(good)).toEqual(ADA)
   const other = await generateKeyPair('ES256')
-  expect(await identify(ask(`Bearer ${await set.sign().sign(other.privateKey)}`))).toBeUndefined()
+  expect(await identify(await set.bearer(set.sign(), other.privateKey))).toBeUndefined()
 })
 
 test('identifies nobody if accounts are not configured', async () => {
@@ -323,11 +308,9 @@ test.each<[string, object, Record<string, unknown>, Record<string, unknown>]>([
   ['issuer', { issuer: 'https://a.example' }, { iss: 'https://a.example' }, { iss: 'https://a.example/' }],
   ['issuer', { issuer: 'https://a.example' }, { iss: 'https://a.example' }, {}],
 ])('with an %s configured a token must name it, the service’s too', async (_, claims, good, bad) => {
-  const { url, pair, sign } = await keySet()
-  const byKeySet = jwtIdentify(clock, { kind: 'jwks', url }, claims)
-  const signed = async (more: object) =>
-    ask(`Bearer ${await sign('ES256', 'first', more).sign(pair.privateKey)}`)
-  expect([await byKeySet(await signed(good)), await byKeySet(await signed(bad))]).toEqual([ADA, undefined])
+  const { url, sign, bearer } = await keySet()
+  const signed = async (more: object) => byKeySet(url, claims)(await bearer(sign('ES256', 'first', more)))
+  expect([await signed(good), await signed(bad)]).toEqual([ADA, undefined])
   const strict = jwtIdentify(clock, { kind: 'secret', secret: pairOf(JWT_SECRET) }, claims)
   const byToken = (more: Record<string, unknown>) => read(more, JWT_SECRET, strict)
   expect([await byToken(good), await byToken(bad)]).toEqual([ADA, undefined])

@@ -3,11 +3,11 @@ import { createCatalog } from '../../../src/core/course/catalog.ts'
 import type { Cadence } from '../../../src/core/course/definition.ts'
 import { zones } from '../../../src/core/course/zones.ts'
 import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
-import { courseWith } from '../../support/course.ts'
+import { courseNamed, courseWith, lessons } from '../../support/course.ts'
 import { KEPT } from '../../support/stores.ts'
 
 const ADA = { spelling: 'ada@example.com', identity: 'ada@example.com', course: 'pottery' }
-const LESSONS = Array.from({ length: 7 }, (_, index) => `course-day-${index + 1}`)
+const LESSONS = lessons(7)
 
 interface Timing {
   readonly cadence: Cadence
@@ -22,8 +22,8 @@ const at = (hour: number, weekdays: readonly number[] = [], zone?: string, spaci
   cadence: { kind: 'at', minute: hour * 60, zone, weekdays },
   spacingMs: spacingHours * HOUR_MS,
 })
-const followed = (timing: Timing, lessons: readonly string[] = LESSONS) =>
-  createCatalog([{ id: 'pottery', title: 'Pottery', lessons, ...timing, follow: 'latest' }], { zones })
+const followed = (timing: Timing, all: readonly string[] = LESSONS) =>
+  createCatalog([courseNamed('pottery', { ...timing, lessons: all, follow: 'latest' })], { zones })
 
 const TIMINGS = {
   '1d': every(1),
@@ -68,8 +68,8 @@ describe.each(KEPT)('on %s', (kind) => {
     return {
       ...it,
       ada,
-      deploy(next: Timing, lessons?: readonly string[]) {
-        course = it.open(it.store.course, { catalog: followed(next, lessons) })
+      deploy(next: Timing, all?: readonly string[]) {
+        course = it.open(it.store.course, { catalog: followed(next, all) })
         return course
       },
       /** When the daemon sends the next lessons, in Berlin. */

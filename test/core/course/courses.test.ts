@@ -9,28 +9,16 @@ import { readSchema } from '../../../src/core/store/schema.ts'
 import { performer } from '../../../src/core/store/sqlite/sql.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { byHand } from '../../support/by-hand.ts'
-import { courseWith, tokenIn } from '../../support/course.ts'
+import { courseNamed, courseWith, lessons, tokenIn } from '../../support/course.ts'
 import { KEPT } from '../../support/stores.ts'
 
 const HOUR_MS = 3_600_000
-const lessons = (count: number) => Array.from({ length: count }, (_, index) => `course-day-${index + 1}`)
-const pottery: CourseDefinition = {
-  id: 'pottery',
-  title: 'Pottery',
-  lessons: lessons(3),
-  cadence: { kind: 'every', ms: 2 * DAY_MS },
-  spacingMs: 0,
-  follow: 'start',
-}
+const pottery = courseNamed('pottery', { cadence: { kind: 'every', ms: 2 * DAY_MS } })
 /** On Mondays at nine, wherever the subscriber is. */
-const drawing: CourseDefinition = {
-  id: 'drawing',
-  title: 'Drawing',
+const drawing = courseNamed('drawing', {
   lessons: lessons(2),
   cadence: { kind: 'at', minute: 9 * 60, zone: undefined, weekdays: [1] },
-  spacingMs: 0,
-  follow: 'start',
-}
+})
 const catalogOf = (...courses: CourseDefinition[]) =>
   createCatalog([...learning.courses, ...courses], { zones })
 const ADA = { spelling: 'ada@example.com', identity: 'ada@example.com' }

@@ -6,7 +6,7 @@ import type { StoreAddress } from '../../../src/core/env/settings.ts'
 import { systemRandom } from '../../../src/core/host.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { byHand } from '../../support/by-hand.ts'
-import { courseWith, START } from '../../support/course.ts'
+import { courseNamed, courseWith, START } from '../../support/course.ts'
 import { compiledMails } from '../../support/learning.ts'
 import { olderBuild } from '../../support/older-builds.ts'
 import { KEPT } from '../../support/stores.ts'
@@ -18,14 +18,7 @@ const ADA = { spelling: 'ada@example.com', identity: 'ada@example.com', course: 
 const following = (...lessons: string[]) =>
   createCatalog([
     ...learning.courses.map((course) => ({ ...course, follow: 'start' as const })),
-    {
-      id: 'pottery',
-      title: 'Pottery',
-      lessons,
-      cadence: { kind: 'every', ms: DAY_MS },
-      spacingMs: 0,
-      follow: 'latest',
-    },
+    courseNamed('pottery', { lessons, follow: 'latest' }),
   ])
 
 describe.each(KEPT)('on %s', (kind) => {

@@ -17,6 +17,7 @@ import { createPinnedTexts } from '../../../src/core/course/pinned-texts.ts'
 import type { LessonText, LessonTexts } from '../../../src/core/mail/definition.ts'
 import type { CompiledMail } from '../../../src/core/mail/template.ts'
 import { secret } from '../../../src/core/secret.ts'
+import { courseNamed } from '../../support/course.ts'
 import { openTestStore } from '../../support/stores.ts'
 
 test('a semaphore gives a place back when its work throws, to who has waited longest', async () => {
@@ -93,15 +94,7 @@ test('the hash of an erased address depends on the key and the address, and is a
   expect(unicodeDomain('xn--@xn--bcher-kva.example')).toBe('xn--@bücher.example')
 })
 
-const course = (id: string, parts: object = {}) => ({
-  id,
-  title: id,
-  lessons: ['a', 'b'],
-  cadence: { kind: 'every', ms: 1000 } as const,
-  spacingMs: 0,
-  follow: 'start' as const,
-  ...parts,
-})
+const course = (id: string, of = ['a', 'b']) => courseNamed(id, { lessons: of })
 
 test('an enrolment keeps the plan that it began with, which is read once, and again after a fault; a lost one is that of now', async () => {
   const now = createCatalog([course('pots')])
@@ -111,7 +104,7 @@ test('an enrolment keeps the plan that it began with, which is read once, and ag
     pinnedPlan: async ({ version }: { version: string }) =>
       version === 'lost' ? undefined : answers.shift(),
   }
-  const later = createCatalog([course('pots', { lessons: ['c'] })])
+  const later = createCatalog([course('pots', ['c'])])
   const plan = (courseVersion = begun?.pinned?.version) =>
     later.plan({ course: 'pots', courseVersion, day: 1 }, store)
   await expect(plan()).rejects.toThrow('away')
@@ -136,8 +129,7 @@ async function hours({
   let retry: () => Promise<void> = async () => void told.push('retry')
   const it = createHours({
     store: {
-      claimHour: (claim) => real.claimHour(claim),
-      forgetHoursAfter: (hour) => real.forgetHoursAfter(hour),
+      ...real,
       keepHour: async (claim) => {
         calls.push(claim)
         await real.keepHour(claim)
@@ -208,20 +200,17 @@ test('while an hour’s work goes on, each look renews its claim for three minut
   }
 })
 
-test('an hour that ends before its work is done is given back, and nobody hears that it is done', async () => {
-  const it = await hours({ work: async () => 'stopped' })
+test.each<[string, () => Promise<'stopped'>, string[]]>([
+  ['ends before its work is done is given back, and nobody hears that it is done', async () => 'stopped', []],
+  [
+    'throws is logged and given back',
+    () => Promise.reject(new RangeError('no')),
+    ['schedule_failed {"hour":"2026-11-22T04","fault":"RangeError"}', 'fault RangeError: no 2026-11-22T04'],
+  ],
+])('an hour that %s', async (_, work, told) => {
+  const it = await hours({ work })
   await it.look()
-  expect(it.told).toEqual(['schedule_hour {"hour":"2026-11-22T04"}'])
-  expect(it.calls).toEqual([['2026-11-22T04', false]])
-})
-
-test('an hour whose work throws is logged and given back', async () => {
-  const it = await hours({ work: () => Promise.reject(new RangeError('no')) })
-  await it.look()
-  expect(it.told.slice(1)).toEqual([
-    'schedule_failed {"hour":"2026-11-22T04","fault":"RangeError"}',
-    'fault RangeError: no 2026-11-22T04',
-  ])
+  expect(it.told).toEqual(['schedule_hour {"hour":"2026-11-22T04"}', ...told])
   expect(it.calls).toEqual([['2026-11-22T04', false]])
 })
 
@@ -240,7 +229,7 @@ test('an enrolment keeps the hash of each text by language, and none of a course
       lesson === 'c' ? undefined : { de: textOf(`${lesson}-de`, 'de'), '': textOf(`${lesson}-en`) },
     compile: () => Promise.reject(new Error('nothing is compiled')),
   }
-  const courses = [course('pots'), course('partial', { lessons: ['a', 'c'] })]
+  const courses = [course('pots'), course('partial', ['a', 'c'])]
   const begin = await createCatalog(courses, { texts: async () => texts }).begin()
   const pinned = (id: string) => begin({ course: id, confirmedAt: 0, timeZone: undefined })?.pinned
   // In the order of the languages, because the version is made from it.

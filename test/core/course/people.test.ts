@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createCatalog } from '../../../src/core/course/catalog.ts'
-import type { CourseDefinition } from '../../../src/core/course/definition.ts'
 import { arrivalAt, dueAt, nextLesson } from '../../../src/core/course/due.ts'
 import { CSV_HEAD, type ExportedPerson, personLine, readPeople } from '../../../src/core/course/people.ts'
 import { zones } from '../../../src/core/course/zones.ts'
@@ -9,23 +8,15 @@ import { cellValue, csvLine, readCsv } from '../../../src/core/csv.ts'
 import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
 import type { StoreAddress } from '../../../src/core/env/settings.ts'
 import { openMaintenance } from '../../../src/core/store/open.ts'
-import { courseWith, START } from '../../support/course.ts'
+import { courseNamed, courseWith, lessons, START } from '../../support/course.ts'
 import { KEPT } from '../../support/stores.ts'
 
-const weekly: CourseDefinition = {
-  id: 'choir',
+const weekly = courseNamed('choir', {
   title: 'Choir',
-  lessons: ['course-day-1', 'course-day-2', 'course-day-3', 'course-day-4'],
+  lessons: lessons(4),
   cadence: { kind: 'at', minute: 18 * 60, zone: undefined, weekdays: [2] },
-  spacingMs: 0,
-  follow: 'start',
-}
-const daily: CourseDefinition = {
-  ...weekly,
-  id: 'daily',
-  cadence: { kind: 'every', ms: DAY_MS },
-  follow: 'latest',
-}
+})
+const daily = courseNamed('daily', { lessons: lessons(4), follow: 'latest' })
 const catalog = createCatalog([weekly, daily], { zones })
 const { courses } = catalog
 const OPS = { name: 'ops', place: 'box-1' }
@@ -318,12 +309,11 @@ test('who had some lessons elsewhere gets the next at the next slot, and each la
   fc.assert(property)
 })
 
-const morning: CourseDefinition = {
-  ...weekly,
-  id: 'morning',
+const morning = courseNamed('morning', {
+  lessons: lessons(4),
   cadence: { kind: 'at', minute: 9 * 60, zone: undefined, weekdays: [] },
-}
-const spaced: CourseDefinition = { ...daily, id: 'spaced', spacingMs: 20 * HOUR_MS }
+})
+const spaced = { ...daily, id: 'spaced', spacingMs: 20 * HOUR_MS }
 const mixed = createCatalog([weekly, daily, morning, spaced], { zones })
 
 describe.each(KEPT)('on %s', (kind) => {

@@ -4,7 +4,7 @@ import { MINUTE_MS } from '../../../src/core/durations.ts'
 import { createSendEmail, type SendEmailInput } from '../../../src/core/mail/send-email.ts'
 import { virtualTime } from '../../simulation/virtual-time.ts'
 import { compiledMails } from '../../support/learning.ts'
-import { mailerTo } from '../../support/mailers.ts'
+import { EXAM, mailerTo } from '../../support/mailers.ts'
 import { rudeSmtp } from '../../support/rude-smtp.ts'
 import { addressOf, KEPT, openTestStore } from '../../support/stores.ts'
 
@@ -12,7 +12,7 @@ const NOW = Date.parse('2026-11-21T08:00:00Z')
 const MAIL: SendEmailInput = {
   template: 'exam-passed',
   to: 'Ada <ada@example.com>',
-  slots: { exam: 'Gates', score: '87 %', resultUrl: 'https://www.example.com/' },
+  slots: EXAM,
   key: 'exam.1',
 }
 const HELD = { sent: false, reason: expect.stringContaining('another process is sending this mail') }

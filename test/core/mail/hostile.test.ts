@@ -1,6 +1,4 @@
-import type { AddressInfo } from 'node:net'
-import { SMTPServer } from 'smtp-server'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { parseMailbox } from '../../../src/core/address.ts'
 import { seeded } from '../../../src/core/analytics/sample.ts'
 import { joinPieces } from '../../../src/core/mail/encoding.ts'
@@ -9,7 +7,7 @@ import { composeMessage } from '../../../src/core/mail/open.ts'
 import { jsonPiecesOf } from '../../../src/core/mail/transports/forms.ts'
 import { mimeOf } from '../../../src/core/mail/transports/mime.ts'
 import { compiledMails } from '../../support/learning.ts'
-import { mailerTo } from '../../support/mailers.ts'
+import { mailerTo, smtpServer } from '../../support/mailers.ts'
 
 /** Pieces of attacks on mails, mixed with some innocent letters. */
 const PIECES = [
@@ -38,21 +36,8 @@ const PIECES = [
   'http://www.example.com/"onclick="x',
   'https://www.example.com/?a=1&b=2',
   '{{slot}}',
-  '<',
-  '>',
-  '"',
-  "'",
-  '&',
-  ',',
-  ';',
-  ':',
-  ')',
-  ']',
-  '\\',
-  '@',
+  ...'<>"\'&,;:)]\\@ \t',
   '@evil.example',
-  ' ',
-  '\t',
   'ada',
   '@example.com',
   'ada@example.com',
@@ -65,7 +50,7 @@ const PIECES = [
   '\ufeff',
   'x'.repeat(70),
   '\u212a',
-] as const
+]
 
 function generator(random: () => number) {
   const piece = () => PIECES[Math.floor(random() * PIECES.length)] ?? ''
@@ -178,8 +163,7 @@ test('30,000 hostile recipients and values: no header field, no recipient and no
 test('300 of them over the wire: each message has the one recipient that was parsed, and nothing else arrives', async () => {
   const { text, to } = generator(seeded(7))
   const arrived: { from: string; to: string[]; head: string }[] = []
-  const server = new SMTPServer({
-    authOptional: true,
+  const port = await smtpServer({
     disabledCommands: ['AUTH', 'STARTTLS'],
     onData(stream, session, done) {
       const chunks: Buffer[] = []
@@ -196,10 +180,6 @@ test('300 of them over the wire: each message has the one recipient that was par
       })
     },
   })
-  server.on('error', () => {})
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.server.address() as AddressInfo
-  onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())))
   const mailer = mailerTo(`smtp://127.0.0.1:${port}`, { from: FROM })
   const mailboxes: string[] = []
   while (mailboxes.length < 300) {
@@ -208,13 +188,8 @@ test('300 of them over the wire: each message has the one recipient that was par
     mailboxes.push(parsed.mailbox.address)
     const slots = { organisation: text(), inviteUrl: 'https://www.example.com/' }
     // Messages refused for their slots are not sent; refusals by the server do not matter here.
-    await mailer.send({
-      template: 'organisation-invite',
-      slots,
-      to: parsed.mailbox,
-      about: text(),
-      date: DATE,
-    })
+    const mail = { template: 'organisation-invite', slots, about: text(), date: DATE }
+    await mailer.send({ ...mail, to: parsed.mailbox })
   }
   expect(arrived.length).toBeGreaterThan(60)
   const known = new Set(mailboxes.map((address) => address.slice(0, address.lastIndexOf('@'))))

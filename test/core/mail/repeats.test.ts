@@ -9,7 +9,7 @@ import { learning } from '../../../src/presets/learning/platform.ts'
 import { byHand } from '../../support/by-hand.ts'
 import { ADA, courseWith } from '../../support/course.ts'
 import { compiledMails } from '../../support/learning.ts'
-import { mailerTo } from '../../support/mailers.ts'
+import { EXAM, mailerTo } from '../../support/mailers.ts'
 import { serveBodies } from '../../support/servers.ts'
 import { addressOf, KEPT, openTestStore } from '../../support/stores.ts'
 
@@ -197,7 +197,7 @@ async function program(url: string) {
           platform.sendEmail({
             template: 'exam-passed',
             to: 'ada@example.com',
-            slots: { exam: 'Gates', score: '87 %', resultUrl: 'https://www.example.com/' },
+            slots: EXAM,
             key: 'exam.1',
             durable,
           }),

@@ -5,13 +5,13 @@ import { openMailer } from '../../../src/core/mail/open.ts'
 import { createSendEmail, type SendEmailInput } from '../../../src/core/mail/send-email.ts'
 import { isEmailConfigured } from '../../../src/daemon/index.ts'
 import { compiledMails } from '../../support/learning.ts'
-import { mailerTo } from '../../support/mailers.ts'
+import { EXAM, mailerTo } from '../../support/mailers.ts'
 import { testTransport } from '../../support/test-transport.ts'
 
 const INPUT: SendEmailInput = {
   template: 'exam-passed',
   to: 'Ada <ada@example.com>',
-  slots: { exam: 'Gates', score: '87 %', resultUrl: 'https://www.example.com/' },
+  slots: EXAM,
   about: 'exam.1',
 }
 const MAILS = { definitions: [], compiled: compiledMails }

@@ -1,11 +1,11 @@
-import type { AddressInfo, Socket } from 'node:net'
-import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
-import { expect, onTestFinished, test } from 'vitest'
+import type { Socket } from 'node:net'
+import type { SMTPServerOptions } from 'smtp-server'
+import { expect, test } from 'vitest'
 import { LINES, type Mail, type Mailer } from '../../../src/core/mail/mailer.ts'
 import { SMTP_OUTCOMES } from '../../../src/core/mail/outcome.ts'
 import { openSmtp } from '../../../src/core/mail/transports/smtp.ts'
 import { secret } from '../../../src/core/secret.ts'
-import { MAIL_EXAMPLE, MAILER_KEY, mailerTo, trust, WELCOME } from '../../support/mailers.ts'
+import { MAIL_EXAMPLE, MAILER_KEY, mailerTo, smtpServer, trust, WELCOME } from '../../support/mailers.ts'
 import { type Rude, rudeSmtp } from '../../support/rude-smtp.ts'
 import { serveTcp } from '../../support/servers.ts'
 
@@ -37,17 +37,7 @@ const says =
   (said) =>
     said === word ? reply : undefined
 const withAuth = (port: number) => `smtp://user@127.0.0.1:${port}`
-async function tlsServer(options: SMTPServerOptions): Promise<number> {
-  const server = new SMTPServer({
-    ...MAIL_EXAMPLE,
-    authOptional: true,
-    ...options,
-  })
-  server.on('error', () => {})
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())))
-  return (server.server.address() as AddressInfo).port
-}
+const tlsServer = (options: SMTPServerOptions) => smtpServer({ ...MAIL_EXAMPLE, ...options })
 
 type Case = readonly [row: keyof typeof SMTP_OUTCOMES, how: string, url: () => Promise<string>, mail?: Mail]
 
@@ -342,19 +332,18 @@ test('closed, nothing is sent any more and nothing is thrown', async () => {
 test.each([
   ['user:its%20own@', 'its own'],
   ['user@', MAILER_KEY],
-])('a server that is named as %s is given the password %j', async (user, password) => {
-  const answers: Record<string, string> = { EHLO: '250-rude\r\n250 AUTH PLAIN', AUTH: '235 ok' }
-  const { one, lines } = await rudeMailer((word) => answers[word], user)
-  await one.verify()
-  const given = lines.find((line) => line.startsWith('AUTH PLAIN '))?.split(' ')[2] ?? ''
-  expect(Buffer.from(given, 'base64').toString().split('\0')).toEqual(['', 'user', password])
-})
+])(
+  'verifying authenticates: a server that is named as %s is given the password %j',
+  async (user, password) => {
+    const answers: Record<string, string> = { EHLO: '250-rude\r\n250 AUTH PLAIN', AUTH: '235 ok' }
+    const { one, lines } = await rudeMailer((word) => answers[word], user)
+    await one.verify()
+    const given = lines.find((line) => line.startsWith('AUTH PLAIN '))?.split(' ')[2] ?? ''
+    expect(Buffer.from(given, 'base64').toString().split('\0')).toEqual(['', 'user', password])
+  },
+)
 
-test('verifying connects and authenticates', async () => {
-  const answers: Record<string, string> = { EHLO: '250-rude\r\n250 AUTH PLAIN', AUTH: '235 ok' }
-  const { one, lines } = await rudeMailer((word) => answers[word], 'user@')
-  await one.verify()
-  expect(lines.map((line) => line.split(' ')[0])).toContain('AUTH')
+test('verifying says that there is no server', async () => {
   await expect(mailerTo('smtp://127.0.0.1:1').verify()).rejects.toThrow(
     /^the mail server could not be reached: the connection was refused: nothing listens there$/,
   )

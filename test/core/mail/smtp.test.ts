@@ -1,6 +1,5 @@
 import { getEventListeners } from 'node:events'
-import type { AddressInfo } from 'node:net'
-import { SMTPServer } from 'smtp-server'
+import type { SMTPServerOptions } from 'smtp-server'
 import { expect, onTestFinished, test } from 'vitest'
 import { openInbox } from '../../../src/cli/demo/inbox.ts'
 import { readSettings } from '../../../src/core/env/settings.ts'
@@ -9,7 +8,7 @@ import { openMailer } from '../../../src/core/mail/open.ts'
 import { smtpPool } from '../../../src/core/mail/transports/smtp.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { compiledMails } from '../../support/learning.ts'
-import { mailerTo } from '../../support/mailers.ts'
+import { mailerTo, smtpServer } from '../../support/mailers.ts'
 import { type Rude, rudeSmtp } from '../../support/rude-smtp.ts'
 
 const LESSON: Mail = {
@@ -59,14 +58,8 @@ test('a relay that asks for no user takes mail with nothing configured but its a
 
 test('a mail server on this machine takes mail under the certificate that its package made', async () => {
   // Its own certificate is for `localhost` and signed by itself, as that of Debian's Postfix.
-  const server = new SMTPServer({
-    authOptional: true,
-    onData: (stream, _, done) => stream.resume().on('end', done),
-  })
-  server.on('error', () => {})
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())))
-  const { port } = server.server.address() as AddressInfo
+  const onData: SMTPServerOptions['onData'] = (stream, _, done) => stream.resume().on('end', done)
+  const port = await smtpServer({ onData })
   const opened = mailerTo(`smtp://127.0.0.1:${port}`)
   await opened.verify()
   expect(await opened.send(LESSON)).toMatchObject({ kind: 'sent' })

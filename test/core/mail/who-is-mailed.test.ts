@@ -13,7 +13,7 @@ import { openTransactionalMail } from '../../../src/core/mail/transactional.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { dkimPrivateKey } from '../../../src/core/webhook-key.ts'
 import { compiledMails } from '../../support/learning.ts'
-import { mailerTo } from '../../support/mailers.ts'
+import { EXAM, mailerTo } from '../../support/mailers.ts'
 import { openTestStore } from '../../support/stores.ts'
 import { testTransport } from '../../support/test-transport.ts'
 
@@ -23,7 +23,7 @@ const ADA = { name: undefined, address: 'Ada@Gmail.com' }
 const MAIL: Mail = {
   template: 'exam-passed',
   to: ADA,
-  slots: { exam: 'Gates', score: '87 %', resultUrl: 'https://www.example.com/' },
+  slots: EXAM,
   about: 'exam.1',
   date: new Date(NOW),
 }
