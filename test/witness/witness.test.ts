@@ -294,7 +294,9 @@ test('a witness answers GET and HEAD alone, keeps nothing secret to show, and sa
   const it = await witness({ name: 'a', platform: 'http://127.0.0.1:1', clock })
   const ask = await pages(it, clock)
   expect((await ask('/')).status).toBe(503)
-  expect((await ask('/', { method: 'POST', body: 'x' })).status).toBe(405)
+  expect((await ask('/health', { method: 'HEAD' })).status).toBe(200)
+  const posted = await ask('/', { method: 'POST', body: 'x' })
+  expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
   expect((await ask('/elsewhere')).status).toBe(404)
   expect((await ask('/vote')).status).toBe(400)
   // fetch would mend this address.
@@ -442,6 +444,28 @@ test('a witness alone says that it is alone, and a restart neither repeats the a
   await restarted()
   await it.rounds(5)
   expect(inbox.titles).toEqual(['kiln.example is unreachable', 'kiln.example is reachable again'])
+})
+
+test('an outage that lasts is told again every four hours', async () => {
+  const { home, inbox, clock, it } = await watched()
+  home.shut()
+  await it.rounds(5)
+  for (let hour = 1; hour < 9; hour += 1) {
+    clock.at += 3_600_000
+    await it.round()
+  }
+  const still = 'kiln.example is still unreachable'
+  expect(inbox.titles).toEqual(['kiln.example is unreachable', still, still])
+})
+
+test('the page of a witness says in the language of the platform that it cannot be reached', async () => {
+  const home = await platform({ WITNESS_SECRET }, { platform: { ...learning, language: 'de' } })
+  const clock = clockAt(Date.now())
+  const it = await witness({ name: 'a', platform: home.url, clock })
+  home.shut()
+  await it.rounds(11)
+  const ask = await pages(it, clock)
+  expect((await ask('/')).text).toMatch(/<html lang="de".*<strong>Die Plattform ist nicht erreichbar\./s)
 })
 
 test('the platform hears of an outage once from each witness, even if one could not report it at first or has another time', async () => {

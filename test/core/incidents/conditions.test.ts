@@ -125,7 +125,7 @@ test('a disk is nearly full below a twentieth and 2 GB, or below 200 MB', () => 
   }
 })
 
-test('a disk is slow when a write takes more than five seconds', () => {
+test('a disk is slow when a write takes more than two seconds', () => {
   expect([reasons({ writeMs: 2000 }), reasons({ writeMs: undefined })]).toEqual([{}, {}])
   expect(reasons({ writeMs: 12_400 })).toEqual({ disk_slow: 'a write took 12 seconds' })
   expect(reasons({ writeMs: 2001 })).toEqual({ disk_slow: 'a write took 2 seconds' })
