@@ -13,6 +13,13 @@ import { type Clock, silentLog } from '../../../src/core/host.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { arrivalStore, REST_TOKEN, restStore } from '../../support/rest-store.ts'
 
+/** The count of a shared store; it is closed with the test. */
+function counterOn(url: string) {
+  const counter = sharedCounter(url, secret(REST_TOKEN), 10_000)
+  onTestFinished(() => counter.close())
+  return counter
+}
+
 const TEN: Policy = { name: 'ten', quota: 10, windowSeconds: 60 }
 
 test('no span of a window, wherever it begins, lets more than twice the quota through, and a minute after silence the quota', () => {
@@ -135,12 +142,8 @@ async function shared(timeoutMs = 10_000) {
   const store = await restStore(arrivalStore(() => 1_000_000))
   const events: string[] = []
   const stepped = steppedClock()
-  const log = {
-    debug() {},
-    info: (event: string) => void events.push(event),
-    warn: (event: string) => void events.push(event),
-    error() {},
-  }
+  const keep = (event: string) => void events.push(event)
+  const log = { ...silentLog, info: keep, warn: keep }
   const open = (token = REST_TOKEN) => {
     const clock = { ...stepped.clock, monotonic: () => 0 }
     const limiter = withFallback({ clock, log }, sharedCounter(store.url, secret(token), timeoutMs))
@@ -208,8 +211,7 @@ test.each([[[1, 9, 1]], [[1, 9, 1, 0.5]], ['1 9 1 0'], [null]])(
   'a count of the form %j is a fault, not a decision',
   async (result) => {
     const store = await restStore(async () => ({ result }))
-    const counter = sharedCounter(store.url, secret(REST_TOKEN), 10_000)
-    onTestFinished(() => counter.close())
+    const counter = counterOn(store.url)
     await expect(counter.take(TEN, 'a')).rejects.toThrow('the shared store did not run the script')
     await expect(counter.ping()).rejects.toThrow('the shared store did not answer PING')
   },
@@ -219,8 +221,7 @@ test('an answer of 4,096 characters is read, and a longer one is a fault', async
   let length = 0
   // Around the padding: {"result":"PONG","padding":""}
   const store = await restStore(async () => ({ result: 'PONG', padding: 'x'.repeat(length - 30) }))
-  const counter = sharedCounter(store.url, secret(REST_TOKEN), 10_000)
-  onTestFinished(() => counter.close())
+  const counter = counterOn(store.url)
   length = 4096
   await counter.ping()
   length = 4097
@@ -235,8 +236,7 @@ test('the script is named by its hash, and sent whole to a store that does not k
       ? { error: 'NOSCRIPT No matching script.' }
       : { result: [0, 0, 60_000_000, 7] }
   })
-  const counter = sharedCounter(store.url, secret(REST_TOKEN), 10_000)
-  onTestFinished(() => counter.close())
+  const counter = counterOn(store.url)
   expect(await counter.take(TEN, '192.0.2.77')).toEqual({
     allowed: false,
     remaining: 0,

@@ -4,7 +4,7 @@ import { DAY_MS } from '../../../src/core/durations.ts'
 import { PlatformError } from '../../../src/core/errors.ts'
 import type { Outcome } from '../../../src/core/mail/mailer.ts'
 import { virtualTime } from '../../simulation/virtual-time.ts'
-import { courseWith, START } from '../../support/course.ts'
+import { ADA, courseWith, START } from '../../support/course.ts'
 import { KEPT } from '../../support/stores.ts'
 import { during } from '../../support/virtual-work.ts'
 
@@ -166,16 +166,10 @@ test.each([365 * DAY_MS, 10 * 60 * MINUTE])(
     const time = virtualTime(START)
     const it = await courseWith(0, { time })
     const course = it.open(it.store.course, { more: { confirmationsPerDay: 1 } })
-    const who = { spelling: 'ada@example.com', identity: 'ada@example.com' }
-    const subscribe = async () => {
-      await course.subscribe(who)
-      await new Promise((resolve) => setImmediate(resolve))
-      await course.close()
-    }
     time.stepWallClock(aheadMs)
-    await subscribe()
+    await it.subscribe(ADA, course)
     time.stepWallClock(-aheadMs)
-    await subscribe()
+    await it.subscribe(ADA, course)
     expect(it.messages).toHaveLength(2)
   },
 )

@@ -19,6 +19,10 @@ type Row = readonly [name: string, value: object, ...expected: readonly Feedback
 const samples = (provider: FeedbackProviderName, rows: readonly Row[]): Sample[] =>
   rows.map(([name, value, ...expected]) => ({ provider, name, value, expected }))
 
+/** A row for each of these names. */
+const each = (names: string, payloadOf: (name: string) => object, ...expected: FeedbackKind[]): Row[] =>
+  names.split(' ').map((name) => [name, payloadOf(name), ...expected])
+
 // Amazon SES: notification contents and event publishing, wrapped by SNS in the test.
 const sesMail = {
   timestamp: AT,
@@ -28,6 +32,7 @@ const sesMail = {
   commonHeaders: { messageId: '<course.sub_1.1.day-1@example.com>', subject: 'Day 1' },
 }
 const ADA = { emailAddress: 'ada@example.com' }
+const BOB = { emailAddress: 'bob@example.com' }
 const sesRecipient = {
   ...ADA,
   status: '5.1.1',
@@ -59,23 +64,22 @@ const ses = samples('ses', [
     { notificationType: 'Bounce', mail: sesMail, ...sesBounce('Permanent', 'General') },
     HARD,
   ],
-  ...'General NoEmail OnAccountSuppressionList'
-    .split(' ')
-    .map((sub): Row => [`permanent ${sub}`, sesEvent('Bounce', sesBounce('Permanent', sub)), HARD]),
-  ...'General MailboxFull ContentRejected'
-    .split(' ')
-    .map((sub): Row => [`transient ${sub}`, sesEvent('Bounce', sesBounce('Transient', sub)), SOFT]),
+  ...each(
+    'General NoEmail OnAccountSuppressionList',
+    (sub) => sesEvent('Bounce', sesBounce('Permanent', sub)),
+    HARD,
+  ),
+  ...each(
+    'General MailboxFull ContentRejected',
+    (sub) => sesEvent('Bounce', sesBounce('Transient', sub)),
+    SOFT,
+  ),
   ['undetermined', sesEvent('Bounce', sesBounce('Undetermined', 'Undetermined')), SOFT],
   ['no status', sesEvent('Bounce', sesBounce('Permanent', 'General', [ADA])), HARD],
   [
     'three recipients',
-    sesEvent(
-      'Bounce',
-      sesBounce('Permanent', 'General', [sesRecipient, { emailAddress: 'bob@example.com' }, sesRecipient]),
-    ),
-    HARD,
-    HARD,
-    HARD,
+    sesEvent('Bounce', sesBounce('Permanent', 'General', [sesRecipient, BOB, sesRecipient])),
+    ...[HARD, HARD, HARD],
   ],
   ['complaint of abuse', sesEvent('Complaint', sesComplaint('abuse')), 'complaint'],
   ['complaint of no type', sesEvent('Complaint', sesComplaint()), 'complaint'],
@@ -84,12 +88,10 @@ const ses = samples('ses', [
   [
     'two deliveries',
     sesEvent('Delivery', sesDelivery('ada@example.com', 'bob@example.com')),
-    'delivered',
-    'delivered',
+    ...(['delivered', 'delivered'] as const),
   ],
-  ...['Send', 'Reject', 'Open', 'Rendering Failure', 'DeliveryDelay'].map(
-    (type): Row => [type, sesEvent(type, { reject: { reason: 'Bad content' } })],
-  ),
+  ...each('Send Reject Open DeliveryDelay', (type) => sesEvent(type, { reject: { reason: 'Bad content' } })),
+  ['a rendering failure', sesEvent('Rendering Failure')],
 ])
 
 const postmarkBounce = (Type: string) => ({
@@ -124,12 +126,12 @@ const postmark = samples('postmark', [
   ['bad address', postmarkBounce('BadEmailAddress'), HARD],
   ['spam complaint as a bounce', postmarkBounce('SpamComplaint'), 'complaint'],
   ['unsubscribe request as a bounce', postmarkBounce('Unsubscribe'), 'unsubscribed'],
-  ...'Transient DnsError SpamNotification Unknown SoftBounce VirusNotification Blocked'
-    .split(' ')
-    .map((type): Row => [type, postmarkBounce(type), SOFT]),
-  ...'Subscribe AutoResponder ManuallyDeactivated DMARCPolicy constructor'
-    .split(' ')
-    .map((type): Row => [type, postmarkBounce(type)]),
+  ...each(
+    'Transient DnsError SpamNotification Unknown SoftBounce VirusNotification Blocked',
+    postmarkBounce,
+    SOFT,
+  ),
+  ...each('Subscribe AutoResponder ManuallyDeactivated DMARCPolicy constructor', postmarkBounce),
   ['spam complaint', { ...postmarkBounce('SpamComplaint'), RecordType: 'SpamComplaint' }, 'complaint'],
   ['suppressed after a hard bounce', change(true, 'HardBounce'), HARD],
   ['suppressed after a complaint', change(true, 'SpamComplaint'), 'complaint'],
@@ -164,15 +166,13 @@ const sendgrid = samples('sendgrid', [
     [sendgridBounce('5.0.0', { bounce_classification: 'Invalid Address', reason: '500 unknown recipient' })],
     HARD,
   ],
-  ...['5.1.1', '5.1.10'].map((status): Row => [`bounce with ${status}`, [sendgridBounce(status)], HARD]),
+  ...each('5.1.1 5.1.10', (status) => [sendgridBounce(status)], HARD),
   [
     'a vague status and a precise reply',
     [sendgridBounce('5.0.0', { reason: '550 5.1.1 no such user' })],
     HARD,
   ],
-  ...['5.0.0', '5.2.2', '5.7.1', '4.2.2'].map(
-    (status): Row => [`bounce with ${status}`, [sendgridBounce(status)], SOFT],
-  ),
+  ...each('5.0.0 5.2.2 5.7.1 4.2.2', (status) => [sendgridBounce(status)], SOFT),
   ['bounce classified', [sendgridBounce('5.7.1', { bounce_classification: 'Mailbox Unavailable' })], SOFT],
   ['blocked', [sendgridBounce('5.1.1', { type: 'blocked', bounce_classification: 'Content' })], SOFT],
   ['dropped, bounced before', dropped('Bounced Address'), HARD],
@@ -185,9 +185,9 @@ const sendgrid = samples('sendgrid', [
   ['unsubscribe', [sendgridEvent('unsubscribe')], 'unsubscribed'],
   ['group unsubscribe', [sendgridEvent('group_unsubscribe', { asm_group_id: 10 })], 'unsubscribed'],
   ['delivered', [sendgridEvent('delivered', { response: '250 OK' })], 'delivered'],
-  ...'processed deferred open group_resubscribe'
-    .split(' ')
-    .map((event): Row => [event, [sendgridEvent(event, { attempt: '5', response: '400 try again' })]]),
+  ...each('processed deferred open group_resubscribe', (event) => [
+    sendgridEvent(event, { attempt: '5', response: '400 try again' }),
+  ]),
   ['an empty batch', []],
   [
     'a batch',
@@ -224,16 +224,13 @@ const mailgun = samples('mailgun', [
   ['suppressed after a bounce', permanent({ code: 605 }, 'suppress-bounce'), HARD],
   ['suppressed after a complaint', permanent({ code: 607 }, 'suppress-complaint'), 'complaint'],
   ['suppressed after unsubscribing', permanent({ code: 606 }, 'suppress-unsubscribe'), 'unsubscribed'],
-  ...['greylisted', 'hardfail', 'suppress-bounce'].map(
-    (reason): Row => [
-      `temporary ${reason}`,
-      mailgunEvent('failed', { severity: 'temporary', reason }, { code: 450, 'enhanced-code': '4.2.0' }),
-    ],
+  ...each('greylisted hardfail suppress-bounce', (reason) =>
+    mailgunEvent('failed', { severity: 'temporary', reason }, { code: 450, 'enhanced-code': '4.2.0' }),
   ),
   ['complained', mailgunEvent('complained'), 'complaint'],
   ['unsubscribed', mailgunEvent('unsubscribed'), 'unsubscribed'],
   ['delivered', mailgunEvent('delivered', {}, { code: 250, message: 'OK' }), 'delivered'],
-  ...['accepted', 'opened', 'rejected'].map((event): Row => [event, mailgunEvent(event)]),
+  ...each('accepted opened rejected', (event) => mailgunEvent(event)),
 ])
 
 const resendEvent = (type: string, rest: object = {}) => ({
@@ -268,9 +265,7 @@ const resend = samples('resend', [
   ['complained', resendEvent('email.complained'), 'complaint'],
   ['suppressed', resendEvent('email.suppressed', { suppressed: { type: 'OnAccountSuppressionList' } }), HARD],
   ['delivered', resendEvent('email.delivered'), 'delivered'],
-  ...'email.sent email.failed email.delivery_delayed contact.created'
-    .split(' ')
-    .map((type): Row => [type, resendEvent(type)]),
+  ...each('email.sent email.failed email.delivery_delayed contact.created', (type) => resendEvent(type)),
 ])
 
 const standardEvent = (type: string, data: object = {}) => ({
@@ -285,14 +280,7 @@ const standard = samples('standard', [
   ['complaint', standardEvent('complaint'), 'complaint'],
   ['unsubscribed', standardEvent('unsubscribed'), 'unsubscribed'],
   ['delivered', standardEvent('delivered'), 'delivered'],
-  ...['bounce', 'opened', '__proto__', 'Hard-Bounce'].map((type): Row => [type, standardEvent(type)]),
+  ...each('bounce opened __proto__ Hard-Bounce', (type) => standardEvent(type)),
 ])
 
-export const SAMPLES: readonly Sample[] = [
-  ...ses,
-  ...postmark,
-  ...sendgrid,
-  ...mailgun,
-  ...resend,
-  ...standard,
-]
+export const SAMPLES: readonly Sample[] = [ses, postmark, sendgrid, mailgun, resend, standard].flat()
