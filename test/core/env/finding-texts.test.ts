@@ -317,11 +317,6 @@ describe('a difference between readers', () => {
       ['a#b', 'a#b', 'a#b', '"a#b"'],
       'docker keeps the quotes. No form suits all of these readers: set it outside the file, or choose a value that needs no quotes.',
     ],
-    [
-      'X=a # b',
-      ['a', 'a', 'a', 'a # b'],
-      'docker takes the comment as part of the value. Put the comment on a line of its own.',
-    ],
     ['X=a#b', ['a#b', 'a', 'a#b'], 'compose cuts the value at the #. Put the value in single quotes.'],
     ['X=a#b', ['a', 'a', 'a#b'], 'systemd keeps what follows the #. Put the value in single quotes.'],
     [

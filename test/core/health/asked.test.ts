@@ -118,6 +118,7 @@ test.each<[status: number, cause: string | undefined]>([
   [401, 'unauthorised'],
   [403, 'forbidden'],
   [404, 'not_found'],
+  [405, 'not_found'],
   [410, 'not_found'],
   [429, 'rate_limited'],
   [503, undefined],

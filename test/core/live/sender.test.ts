@@ -28,8 +28,9 @@ async function look(
   {
     dkimSelectors = [] as string[],
     address = 'course@example.com',
+    route = SMTP,
     ...sent
-  }: Partial<Pick<MailSettings, 'bounceAddress' | 'dkim'>> & {
+  }: Partial<Pick<MailSettings, 'bounceAddress' | 'dkim' | 'route'>> & {
     readonly dkimSelectors?: string[]
     readonly address?: string
   } = {},
@@ -37,7 +38,7 @@ async function look(
   const network = openNetwork({ nameServers: [await nameServer(records)] })
   const { signal } = new AbortController()
   const results = await Promise.all(
-    senderSteps({ network, dkimSelectors }, { ...sent, from: { name: undefined, address }, route: SMTP }).map(
+    senderSteps({ network, dkimSelectors }, { ...sent, from: { name: undefined, address }, route }).map(
       async (step) => [step.check, await step.run(signal)] as const,
     ),
   )
@@ -209,6 +210,19 @@ test('SPF is looked up at the domain of the envelope, which DMARC must be able t
   expect((await look(records, { bounceAddress: 'b@other.example' })).SPF).toMatch(
     /^warning: has no part in other/,
   )
+})
+
+test('an API signs and takes bounces itself: only the domain of the sender is looked at', async () => {
+  const ours = { domain: 'example.com', selector: 's7', key: OURS.key }
+  const sent = {
+    bounceAddress: 'b@other.example',
+    dkim: ours,
+    route: { kind: 'api', url: 'https://a.example' },
+  }
+  expect(await look(SOUND, sent as Parameters<typeof look>[1])).toMatchObject({
+    SPF: 'passed: published, 1 of 10 look-ups',
+    DKIM: 'passed: 1 key found',
+  })
 })
 
 test.each([
