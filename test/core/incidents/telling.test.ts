@@ -142,6 +142,25 @@ test('a silence that begins while alerts are being sent holds back the rest', as
   expect(told).toHaveLength(1)
 })
 
+test('no reminder follows an acknowledgement that comes when it is in hand, and the acknowledgement is told', async () => {
+  const { store, at } = await telling(() => SENT)
+  await at(0)
+  const told: string[] = []
+  const channel = channelOf('webhook', async ({ id, kind }) => {
+    told.push(kind)
+    return { kind: 'sent', id }
+  })
+  const host = hostAt(() => NOW + 4 * HOUR)
+  const claimAlerts: typeof store.claimAlerts = async (asked) => {
+    const claims = await store.claimAlerts(asked)
+    await store.acknowledge({ id: 'one', now: NOW + 4 * HOUR, by: 'ada' })
+    return claims
+  }
+  await tellDue(host, { ...store, claimAlerts }, [channel])
+  await tellDue(host, store, [channel])
+  expect(told).toEqual(['acknowledged'])
+})
+
 test('retries a failed message after 15 s, then with growing delays, and gives up after the eighth attempt', async () => {
   const it = await telling(() => NO_ANSWER)
   let at = 0
