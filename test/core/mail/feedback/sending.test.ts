@@ -197,29 +197,6 @@ test('counts are summed up by minute, kind, source and domain, and all are writt
   expect(written).toEqual(different.map((one) => ({ ...one, count: 1000 })))
 })
 
-test('a dispatch sends nothing while courses are paused, and stops soon when they are paused meanwhile', async () => {
-  const it = await courseWith(120)
-  let paused = true
-  let elapsed = 0
-  const timer = { monotonic: () => elapsed, sleep: systemClock.sleep }
-  const course = it.open(it.store.course, { isPaused: async () => paused, timer })
-  expect(await course.dispatch({ limit: 200 })).toMatchObject({
-    processed: 0,
-    remaining: 120,
-    reason: 'paused',
-  })
-  paused = false
-  it.answer((message) => {
-    paused = true
-    elapsed = 11_000
-    return { kind: 'sent', id: message.key }
-  })
-  const result = await course.dispatch({ limit: 200 })
-  expect(result.reason).toBe('paused')
-  expect(result.processed).toBeLessThan(120)
-  expect(result.processed + result.remaining).toBe(120)
-})
-
 test('a burst of bounces stops a dispatch that is under way within 60 seconds', async () => {
   const it = await courseWith(900, { kind: 'memory' })
   const { sending } = it.store
