@@ -1,6 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { chown, writeFile } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { SMTPServer } from 'smtp-server'
@@ -13,7 +12,7 @@ import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { emptyFolder, folderWith } from '../support/folder.ts'
 import { answers, authority, loopbackLookup, nameServer, serve } from '../support/outside.ts'
 import { type Parts, run } from '../support/run.ts'
-import { healthBody } from '../support/servers.ts'
+import { healthBody, serveTcp } from '../support/servers.ts'
 
 const signed = await authority('Trusted for tests')
 const KEY = generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -24,6 +23,9 @@ const RECORDS = {
   's1._domainkey.example.com': `v=DKIM1; p=${KEY}`,
   '_dmarc.example.com': 'v=DMARC1; p=reject',
 }
+
+const CONNECTS = ['name resolution', 'reachability', 'certificate']
+const passed = (target: string, ...names: string[]) => names.map((name) => `${target}, ${name}: passed`)
 
 const health = (service: string, state = 'ok'): unknown => JSON.parse(healthBody({ service, state }))
 
@@ -104,27 +106,16 @@ test('everything configured and well: every check passes, or says why it was ski
   await (await openStore({ kind: 'sqlite', file: path.join(cwd, 'store.sqlite') })).close()
   const { code, told, report } = await checks({ env: await everything(), cwd })
   expect(told).toEqual([
-    ...['name resolution', 'reachability', 'certificate', 'authorisation', 'published keys'].map(
-      (check) => `datastore, ${check}: passed`,
-    ),
-    ...['payments', 'sharedstore'].flatMap((target) =>
-      ['name resolution', 'reachability', 'certificate', 'authorisation'].map(
-        (check) => `${target}, ${check}: passed`,
-      ),
-    ),
+    ...passed('datastore', ...CONNECTS, 'authorisation', 'published keys'),
+    ...passed('payments', ...CONNECTS, 'authorisation'),
+    ...passed('sharedstore', ...CONNECTS, 'authorisation'),
     'mail, name resolution: skipped',
     'mail, reachability: passed',
     'mail, certificate: skipped',
     'mail, authorisation: passed',
-    'sender, domain: passed',
-    'sender, SPF: passed',
-    'sender, DKIM: passed',
-    'sender, DMARC: passed',
-    ...['api', 'agent'].flatMap((target) =>
-      ['name resolution', 'reachability', 'certificate', 'health'].map(
-        (check) => `${target}, ${check}: passed`,
-      ),
-    ),
+    ...passed('sender', 'domain', 'SPF', 'DKIM', 'DMARC'),
+    ...passed('api', ...CONNECTS, 'health'),
+    ...passed('agent', ...CONNECTS, 'health'),
     'store, migrations: passed',
   ])
   expect(report.findings.filter(({ severity }) => severity === 'warning').map(({ id }) => id)).toEqual([
@@ -146,11 +137,12 @@ test('a refused key is an error that names the variable, and the exit code says 
     'sharedstore, authorisation: failed',
     'mail, authorisation: failed',
   ])
-  expect(report.findings.filter(({ severity }) => severity === 'error')).toMatchObject([
-    { id: 'live-unauthorised', cause: 'NEXT_PUBLIC_DATASTORE_ANON_KEY is refused (401).' },
-    { id: 'live-unauthorised', cause: 'PAYMENTS_SECRET_KEY is refused (401).' },
-    { id: 'live-unauthorised', cause: 'SHAREDSTORE_REST_TOKEN is refused (401).' },
-    { id: 'live-unauthorised', cause: 'MAILER_API_KEY is refused.' },
+  const errors = report.findings.filter(({ severity }) => severity === 'error')
+  expect(errors.map(({ id, cause }) => `${id}: ${cause}`)).toEqual([
+    'live-unauthorised: NEXT_PUBLIC_DATASTORE_ANON_KEY is refused (401).',
+    'live-unauthorised: PAYMENTS_SECRET_KEY is refused (401).',
+    'live-unauthorised: SHAREDSTORE_REST_TOKEN is refused (401).',
+    'live-unauthorised: MAILER_API_KEY is refused.',
   ])
   expect(code).toBe(3)
 })
@@ -357,10 +349,7 @@ test('another program’s health is read in its own format', async () => {
 })
 
 test('a probe that looks where a variable says is asked too', async () => {
-  const server = createServer((socket) => socket.once('data', () => socket.end('S')))
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  const { port } = server.address() as AddressInfo
+  const { port } = new URL(await serveTcp((socket) => socket.once('data', () => socket.end('S'))))
   const names = ['REPAIRS_URL', 'STOCK_URL', 'SPARE_URL', 'UNSET_URL']
   const probe = (postgres: string, optional = false) => ({ service: 'web', postgres, optional })
   const platform = resolvePlatform(

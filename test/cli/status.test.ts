@@ -34,7 +34,11 @@ async function daemon({
   if (record === undefined) throw new Error('a daemon leaves its record')
   const run = (args: readonly string[], env: Record<string, string> = {}) =>
     runIn([...args, ...(args.includes('--data') ? [] : ['--data', 'data'])], { cwd, env })
-  return { folder, file, env, stop, run, running, record }
+  const json = async (env: Record<string, string> = {}) => {
+    const { code, stdout } = await run(['status', '--format', 'json'], env)
+    return { code, report: JSON.parse(stdout) }
+  }
+  return { folder, file, env, stop, run, json, running, record }
 }
 
 test('status shows services, store, schedule, backlog and problems at once, and nothing secret', async () => {
@@ -52,21 +56,19 @@ test('status shows services, store, schedule, backlog and problems at once, and 
   expect(code).toBe(0)
   expect(stdout + JSON.stringify(readRecord(it.folder))).not.toContain('canary')
   await it.stop()
-  const stopped = await it.run(['status', '--data', 'data', '--format', 'json'])
-  expect(stopped.code).toBe(1)
-  expect(JSON.parse(stopped.stdout)).toMatchObject({
-    version: 1,
-    daemon: { running: false, stoppedAt: expect.any(String) },
-    services: [{ service: 'web', state: 'stopped' }, {}, {}],
+  expect(await it.json()).toMatchObject({
+    code: 1,
+    report: {
+      version: 1,
+      daemon: { running: false, stoppedAt: expect.any(String) },
+      services: [{ service: 'web', state: 'stopped' }, {}, {}],
+    },
   })
 })
 
 test('status lists the channels that alert somebody: not the ping, nor mail without its group', async () => {
   const it = await daemon()
-  const alerts = async (env: Record<string, string>) => {
-    const { stdout } = await it.run(['status', '--data', 'data', '--format', 'json'], env)
-    return (JSON.parse(stdout) as { alerts: unknown }).alerts
-  }
+  const alerts = async (env: Record<string, string>) => (await it.json(env)).report.alerts
   const quiet = { HEARTBEAT_PING_URL: 'https://hc.example.com/ping', ALERT_EMAIL_TO: 'ops@example.com' }
   expect(await alerts(quiet)).toEqual([])
   expect(await alerts({ ...quiet, ALERT_WEBHOOK_URL: 'https://ops.example.com/' })).toEqual([
@@ -91,32 +93,18 @@ test('a service that runs and does not answer, or answers that it fails, is told
     )
   const told = async (urls: Record<string, string>) => {
     writeRecord(it.folder, { ...it.record, urls })
-    const { code, stdout } = await it.run(['status', '--data', 'data', '--format', 'json'])
-    return { code, services: (JSON.parse(stdout) as { services: unknown }).services }
+    const { code, report } = await it.json()
+    return { code, services: report.services }
   }
-  const [failing, degraded, ok] = [
-    await answering('failing'),
-    await answering('degraded'),
-    await answering('ok'),
-  ]
-  const away = 'http://127.0.0.1:1'
-  expect((await told({ web: away })).services).toEqual([
-    { service: 'web', url: away, state: 'unreached', reason: expect.stringContaining('refused') },
-  ])
-  expect((await told({ web: away })).code).toBe(1)
   const reason = 'store: no answer in time'
-  expect(await told({ api: failing })).toEqual({
-    code: 1,
-    services: [{ service: 'api', url: failing, state: 'failing', reason }],
-  })
-  expect(await told({ api: degraded })).toEqual({
-    code: 0,
-    services: [{ service: 'api', url: degraded, state: 'degraded', reason }],
-  })
-  expect(await told({ agent: ok })).toEqual({
-    code: 0,
-    services: [{ service: 'agent', url: ok, state: 'ok' }],
-  })
+  const refused = { reason: expect.stringContaining('refused') }
+  for (const [code, service, state, url, more] of [
+    [1, 'web', 'unreached', 'http://127.0.0.1:1', refused],
+    [1, 'api', 'failing', await answering('failing'), { reason }],
+    [0, 'api', 'degraded', await answering('degraded'), { reason }],
+    [0, 'agent', 'ok', await answering('ok'), {}],
+  ] as const)
+    expect(await told({ [service]: url })).toEqual({ code, services: [{ service, url, state, ...more }] })
 })
 
 test('status judges as health --deep and the status page do, and its exit code follows', async () => {
@@ -131,9 +119,9 @@ test('status judges as health --deep and the status page do, and its exit code f
   })
   const args = ['health', '--deep', '--service', 'web', '--url', `web=${it.running.urls.web}`]
   const deep = await runIn(args, { env: it.env })
-  const { code, stdout } = await it.run(['status', '--data', 'data', '--format', 'json'], it.env)
+  const { code, report } = await it.json(it.env)
   expect([deep.code, code]).toEqual([1, 1])
-  expect(JSON.parse(stdout)).toMatchObject({
+  expect(report).toMatchObject({
     state: 'failing',
     services: [{ service: 'web', state: 'failing', reason: expect.stringContaining('mail: ') }, {}, {}],
   })
@@ -385,35 +373,25 @@ test('the status page is exported as files, which a second host can serve', asyn
   const page = await readFile(path.join(it.folder, '../out/index.html'), 'utf8')
   expect(page).toContain('>We move</p>')
   expect(page).not.toContain('<form')
-  expect((await readdir(path.join(it.folder, '../out'))).toSorted()).toEqual([
-    'badge.svg',
-    'incidents',
-    'index.html',
-    'status.atom',
-    'status.ics',
-    'status.json',
-  ])
-  expect(await it.run(['status', 'export', 'https://s3.example/x'])).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('S3_KEY'),
-  })
+  expect((await readdir(path.join(it.folder, '../out'))).toSorted().join()).toBe(
+    'badge.svg,incidents,index.html,status.atom,status.ics,status.json',
+  )
+  const fails = async (code: number, stderr: string, ...args: string[]) =>
+    expect(await it.run(['status', 'export', ...args])).toMatchObject({
+      code,
+      stderr: expect.stringContaining(stderr),
+    })
+  await fails(2, 'S3_KEY', 'https://s3.example/x')
   const withKey = await it.run(['status', 'export', 'https://id:pa55w0rd@s3.example/x'])
   expect(withKey).toMatchObject({ code: 2, stderr: expect.stringContaining('S3_KEY and S3_SECRET') })
   expect(`${withKey.stdout}${withKey.stderr}`).not.toContain('pa55w0rd')
-  expect(await it.run(['status', 'export', 'out', '--data', 'elsewhere'])).toMatchObject({ code: 2 })
+  await fails(2, '', 'out', '--data', 'elsewhere')
   const copied = path.join(it.folder, '../copied')
   await cp(it.folder, copied, { recursive: true })
   await rm(path.join(copied, 'daemon.json'))
   await writeFile(path.join(copied, 'history.sqlite'), 'no database')
-  expect(await it.run(['status', 'export', 'out', '--data', 'copied'])).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('history.sqlite is not an SQLite file'),
-  })
+  await fails(2, 'history.sqlite is not an SQLite file', 'out', '--data', 'copied')
   await writeFile(path.join(it.folder, '../file'), '')
-  expect(await it.run(['status', 'export', 'file'])).toMatchObject({
-    code: 1,
-    stderr: expect.stringContaining(
-      'file cannot be written: something else has this name. Move it away, then try again.',
-    ),
-  })
+  const taken = 'file cannot be written: something else has this name. Move it away, then try again.'
+  await fails(1, taken, 'file')
 })
