@@ -6,7 +6,7 @@ import { handlersOf, openPlatform } from '../../src/daemon/platform.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { asking } from '../support/opened.ts'
 import { addressOf, openTestStore } from '../support/stores.ts'
-import { testTransport } from '../support/test-transport.ts'
+import { keepingTransport } from '../support/test-transport.ts'
 
 const pottery: CourseDefinition = {
   id: 'pottery',
@@ -43,10 +43,7 @@ async function opened({
     platform: { ...learning, courses },
     env: { NEXT_PUBLIC_SITE_URL: 'https://www.example.com' },
     store: store ?? (await openTestStore(await addressOf('sqlite'))),
-    mailer: testTransport(async (message) => {
-      messages.push(message)
-      return { kind: 'sent', id: message.key }
-    }),
+    mailer: keepingTransport(messages),
     clock: { now: () => now, monotonic: () => now, sleep: async () => {} },
   })
   const asked = asking(handlersOf(platform) as Parameters<typeof asking>[0])

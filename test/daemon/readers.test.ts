@@ -7,7 +7,7 @@ import { handlersOf, openPlatform } from '../../src/daemon/platform.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { addressOf, openTestStore } from '../support/stores.ts'
-import { testTransport } from '../support/test-transport.ts'
+import { keepingTransport } from '../support/test-transport.ts'
 
 const BROWSER = 'text/html,application/xhtml+xml'
 const SITE = 'https://www.example.com'
@@ -42,10 +42,7 @@ async function choir(env: Readonly<Record<string, string>> = {}) {
     ),
     env: { NEXT_PUBLIC_SITE_URL: SITE, ...env },
     store: await openTestStore(await addressOf('sqlite')),
-    mailer: testTransport(async (message) => {
-      messages.push(message)
-      return { kind: 'sent', id: message.key }
-    }),
+    mailer: keepingTransport(messages),
     clock: { now: () => now, monotonic: () => now, sleep: async () => {} },
   })
   const { web } = handlersOf(platform)

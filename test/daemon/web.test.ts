@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Message } from '../../src/core/mail/mailer.ts'
 import { bodyOf } from '../support/accounts.ts'
 import { newStoreUrl, opened } from '../support/opened.ts'
-import { testTransport } from '../support/test-transport.ts'
+import { keepingTransport } from '../support/test-transport.ts'
 
 const SECRET = 'a-dispatch-secret-of-thirty-two-b'
 
@@ -15,10 +15,7 @@ async function platform({ env = {}, mail = true, file = true } = {}) {
       ...env,
     },
     ...(mail && {
-      mailer: testTransport(async (message) => {
-        messages.push(message)
-        return { kind: 'sent', id: message.key }
-      }),
+      mailer: keepingTransport(messages),
     }),
   })
   const dispatch = (query = '', body: string | undefined = undefined, secret = SECRET) =>

@@ -1,4 +1,4 @@
-import type { Transport } from '../../src/core/mail/mailer.ts'
+import type { Message, Transport } from '../../src/core/mail/mailer.ts'
 
 /** A transport with the given `send`. */
 export const testTransport = (send: Transport['send']): Transport => ({
@@ -7,3 +7,10 @@ export const testTransport = (send: Transport['send']): Transport => ({
   verify: async () => {},
   close: async () => {},
 })
+
+/** A transport that accepts every message and keeps it in `messages`. */
+export const keepingTransport = (messages: Message[]): Transport =>
+  testTransport(async (message) => {
+    messages.push(message)
+    return { kind: 'sent', id: message.key }
+  })
