@@ -2,7 +2,6 @@ import { generateKeyPairSync } from 'node:crypto'
 import { chown, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import Database from 'better-sqlite3'
-import { SMTPServer } from 'smtp-server'
 import { expect, onTestFinished, test } from 'vitest'
 import type { LiveResult } from '../../src/core/live/live.ts'
 import { openNetwork } from '../../src/core/live/network.ts'
@@ -10,6 +9,7 @@ import { openStore } from '../../src/core/store/open.ts'
 import { openPlatform } from '../../src/daemon/index.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { emptyFolder, folderWith } from '../support/folder.ts'
+import { smtpServer } from '../support/mailers.ts'
 import { answers, authority, loopbackLookup, nameServer, serve } from '../support/outside.ts'
 import { type Parts, run } from '../support/run.ts'
 import { healthBody, serveTcp } from '../support/servers.ts'
@@ -59,8 +59,9 @@ async function everything({ refuse = [] as string[] } = {}) {
     refuse.includes(name) ? 401 : 200,
     { state: 'ok' },
   ]
-  const mail = new SMTPServer({
+  const mail = await smtpServer({
     ...certificate,
+    authOptional: false,
     logger: false,
     hideSTARTTLS: true,
     allowInsecureAuth: true,
@@ -69,8 +70,6 @@ async function everything({ refuse = [] as string[] } = {}) {
         ? done(new Error('no'))
         : done(null, { user: 'platform' }),
   })
-  await new Promise<void>((resolve) => void mail.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => new Promise<void>((resolve) => mail.close(resolve)))
   const datastore = await secure({
     '/auth/v1/settings': keyed('datastore'),
     '/keys': [200, { keys: [{ kty: 'EC' }] }],
@@ -86,7 +85,7 @@ async function everything({ refuse = [] as string[] } = {}) {
     SHAREDSTORE_REST_URL: await secure({ '/ping': keyed('sharedstore') }),
     SHAREDSTORE_REST_TOKEN: 'token-of-the-shared-store',
     MAILER_API_KEY: 'key-of-the-mailer',
-    MAILER_SMTP_URL: `smtp://platform@127.0.0.1:${(mail.server.address() as { port: number }).port}`,
+    MAILER_SMTP_URL: `smtp://platform@127.0.0.1:${mail}`,
     MAILER_FROM: 'Course <course@example.com>',
     API_URL: await secure({ '/api/health': [200, health('api')] }),
     AGENT_URL: await secure({ '/api/agent/health': [200, health('agent')] }),

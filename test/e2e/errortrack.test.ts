@@ -1,11 +1,10 @@
 import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { startDaemon } from '../support/cli.ts'
 import { recordEnvelopes } from '../support/envelopes.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { serve } from '../support/servers.ts'
 
 const module = (code: string) => `--import=data:text/javascript,${encodeURIComponent(code)}`
 
@@ -77,11 +76,7 @@ test('with a DSN the daemon loads the SDK and reports its own fault, scrubbed an
 })
 
 test('a server of reports that never answers keeps a broken daemon for a second and no longer', async () => {
-  const server = createServer(() => {})
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => server.closeAllConnections())
-  onTestFinished(() => void server.close())
-  const { port } = server.address() as AddressInfo
+  const { port } = new URL(await serve(() => {}))
   const it = await daemon({
     NODE_OPTIONS: REJECT,
     NEXT_PUBLIC_ERRORTRACK_DSN: `http://publickey@127.0.0.1:${port}/1`,
