@@ -424,17 +424,21 @@ test('init writes a definition from an example, which loads and passes', async (
   ).toMatchObject({ exitCode: 1 })
 })
 
-test('init from an env file in use takes over no value, whatever its name', async () => {
-  const values = [`DB_PWD=${CANARY}`, `HOOK=https://hooks.example/${CANARY}`, `# ADMIN_PIN=48291377`]
-  await write('.env', `${values.join('\n')}\n# @sensitive=false\nLOGIN=ada:${CANARY}\n`)
-  const { exitCode, stdout } = await run(['init', '--from', '.env'])
-  expect(exitCode).toBe(0)
-  expect(stdout).toContain('Wrote platform.config.ts from .env, without its values.')
-  expect(stdout).toContain('HOOK: url')
-  const text = await readFile(path.join(folder, 'platform.config.ts'), 'utf8')
-  expect(text).toContain('HOOK')
-  expect(text + stdout).not.toMatch(new RegExp(`${CANARY}|48291377`))
-})
+test.each(['.env', 'examples/.env'])(
+  'init from an env file in use (%s) takes over no value, whatever its name',
+  async (file) => {
+    const values = [`DB_PWD=${CANARY}`, `HOOK=https://hooks.example/${CANARY}`, `# ADMIN_PIN=48291377`]
+    await mkdir(path.join(folder, 'examples'), { recursive: true })
+    await write(file, `${values.join('\n')}\n# @sensitive=false\nLOGIN=ada:${CANARY}\n`)
+    const { exitCode, stdout } = await run(['init', '--from', file])
+    expect(exitCode).toBe(0)
+    expect(stdout).toContain(`Wrote platform.config.ts from ${file}, without its values.`)
+    expect(stdout).toContain('HOOK: url')
+    const text = await readFile(path.join(folder, 'platform.config.ts'), 'utf8')
+    expect(text).toContain('HOOK')
+    expect(text + stdout).not.toMatch(new RegExp(`${CANARY}|48291377`))
+  },
+)
 
 test('init without an example writes one to start from, which passes', async () => {
   expect((await run(['init'])).stdout).toContain('without a group')

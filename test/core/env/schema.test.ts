@@ -67,3 +67,25 @@ test('the JSON Schema accepts an empty environment and refuses a wildcard origin
   expect(validate({ CORS_ALLOWED_ORIGINS: 'https://*.example.com' })).toBe(false)
   expect(validate({ RATE_LIMIT_PER_MINUTE: 'many' })).toBe(false)
 })
+
+test('the JSON Schema wants what is required, of a secret the file that holds it as well', () => {
+  const needed = contractOf({
+    preset: 'base',
+    services: { web: {} },
+    groups: {
+      kiln: {
+        unlocks: 'kilns',
+        absent: 'no kilns',
+        variables: {
+          KILN_KEY: { kind: 'secret', required: true },
+          KILN_REGION: { kind: 'text', required: true },
+        },
+      },
+    },
+  })
+  const fits = new Ajv2020({ strict: false }).compile(environmentSchema(needed))
+  expect(fits({ KILN_KEY: 'x', KILN_REGION: 'eu' })).toBe(true)
+  expect(fits({ KILN_KEY_FILE: '/run/secrets/kiln', KILN_REGION: 'eu' })).toBe(true)
+  expect(fits({ KILN_REGION: 'eu' })).toBe(false)
+  expect(fits({ KILN_KEY: 'x' })).toBe(false)
+})

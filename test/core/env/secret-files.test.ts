@@ -71,6 +71,14 @@ test('only secrets are read from files, and what is not read stays as it is', as
   expect((await read('key', { ...env, KILN_KEY_FILE: 'secret' })).env).toEqual({ ...env, KILN_KEY: 'key' })
 })
 
+test.each(['', ' \t'])(
+  'a secret that is there but blank (%j) is absent, so its file counts',
+  async (blank) => {
+    const { env, findings } = await read('key', { KILN_KEY: blank, KILN_KEY_FILE: 'secret' })
+    expect({ env, findings }).toEqual({ env: { KILN_KEY: 'key' }, findings: [] })
+  },
+)
+
 test('a fault of a secret file concerns the group and the readers of its secret', async () => {
   const common = { severity: 'error', services: ['web'], group: 'kiln', missing: [] }
   const missing = await read('', { KILN_KEY_FILE: 'no/such' })
