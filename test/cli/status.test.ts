@@ -167,6 +167,26 @@ test('of two daemons with one folder, the services of the one that goes on are a
   expect(code).toBe(1)
 })
 
+test('of two daemons with one folder and the same service, each is asked, and one that fails fails the command', async () => {
+  const it = await daemon()
+  const [well, failing] = await Promise.all(
+    ['ok', 'failing'].map((state) =>
+      serve((_, response) => response.end(healthBody({ service: 'web', state, probes: {} }))),
+    ),
+  )
+  const earlier = { ...it.record, urls: { web: failing } }
+  writeRecord(it.folder, { ...it.record, pid: process.ppid, urls: { web: well }, others: [earlier] })
+  expect(await it.json()).toMatchObject({
+    code: 1,
+    report: {
+      services: [
+        { service: 'web', url: well, state: 'ok' },
+        { service: 'web', url: failing, state: 'failing' },
+      ],
+    },
+  })
+})
+
 test('a probe that fails because of another one names it', async () => {
   const it = await daemon()
   const failing = (service: string, ...names: string[]) =>

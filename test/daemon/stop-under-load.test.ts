@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { openStore } from '../../src/core/store/open.ts'
@@ -16,10 +17,13 @@ async function sending(people: number, answers: (message: number) => boolean) {
   for (let n = 0; n < people; n += 1) await enrolIn(store, `person-${n}`, Date.now())
   await store.close()
   let taken = 0
-  const smtp = await rudeSmtp((word) => {
+  const waiting: Socket[] = []
+  const smtp = await rudeSmtp((word, socket) => {
     if (word !== 'END') return undefined
     taken += 1
-    return answers(taken) ? undefined : null
+    if (answers(taken)) return undefined
+    waiting.push(socket)
+    return null
   })
   const { log, told } = keptLog()
   const daemon = await startLearningDaemon({
@@ -37,7 +41,10 @@ async function sending(people: number, answers: (message: number) => boolean) {
     headers: { Authorization: `Bearer ${SECRET}` },
   }).catch(() => undefined)
   await expect.poll(() => taken, { timeout: 10_000 }).toBe(people)
-  return { daemon, dispatch, said: (event: string) => told(event)[0] }
+  const answerAll = () => {
+    for (const socket of waiting) socket.write('250 2.0.0 ok\r\n')
+  }
+  return { daemon, dispatch, answerAll, said: (event: string) => told(event)[0] }
 }
 
 test('a stop that aborts messages says how many may be sent twice', async () => {
@@ -46,6 +53,16 @@ test('a stop that aborts messages says how many may be sent twice', async () => 
   await it.dispatch
   expect(it.said('stop_cut')).toMatchObject({ messages: 2 })
   expect(it.said('stopped')).toMatchObject({ mayBeRepeated: 2 })
+})
+
+test('a stop waits for messages that are out, and none that is answered in time may be repeated', async () => {
+  const it = await sending(3, () => false)
+  const stopped = it.daemon.close({ deadlineMs: 60_000 })
+  await expect.poll(() => it.said('stopping')).toBeDefined()
+  it.answerAll()
+  await Promise.all([stopped, it.dispatch])
+  expect(it.said('stop_cut')).toBeUndefined()
+  expect(it.said('stopped')).toMatchObject({ mayBeRepeated: 0 })
 })
 
 test('a stop after every message was answered says that none may be repeated', async () => {

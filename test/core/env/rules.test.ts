@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { readSettings } from '../../../src/core/env/settings.ts'
 import { validate } from '../../../src/core/env/validate.ts'
+import { contractOf } from '../../../src/platform/contract.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { contract, SERVICES } from '../../support/learning.ts'
 import { brokenRules, GROUP_VARIABLES, subsetsOf } from './oracle.ts'
@@ -169,3 +170,35 @@ test.each([
   )
   expect(notice?.missing).not.toContain(adjusts)
 })
+
+test.each([
+  ['production' as const, { DEPLOY_ENVIRONMENT: 'production' }],
+  [{ when: 'SHOP_URL' }, { SHOP_URL: 'https://shop.example' }],
+])(
+  'a variable that is required %j fails its own readers alone, whoever reads the condition',
+  (required, env) => {
+    const own = contractOf({
+      preset: 'base',
+      services: { web: {}, api: {} },
+      groups: {
+        shop: {
+          services: ['web'],
+          unlocks: 'the shop',
+          absent: 'no shop',
+          variables: { SHOP_URL: { kind: 'url' } },
+        },
+        kiln: {
+          services: ['api'],
+          unlocks: 'kilns',
+          absent: 'no kilns',
+          variables: { KILN_REGION: { kind: 'text', required } },
+        },
+      },
+    })
+    expect(validate(own, env).findings.filter(({ severity }) => severity === 'error')).toMatchObject([
+      { id: 'required-missing', missing: ['KILN_REGION'], services: ['api'] },
+    ])
+    expect(validate(own, env, ['api']).ok).toBe(false)
+    expect(validate(own, env, ['web']).ok).toBe(true)
+  },
+)
