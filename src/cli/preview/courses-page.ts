@@ -140,8 +140,7 @@ ${byMonth(rows, zone)}
 const RAIL = '<span class="rail" aria-hidden="true"><i></i></span>'
 
 function byMonth(rows: readonly { at: number; html: string }[], zone: string): string {
-  const months = Map.groupBy(rows, ({ at }) => monthFormat.format(at + offsetAt(at, zone)))
-  return [...months]
+  return [...Map.groupBy(rows, ({ at }) => monthFormat.format(at + offsetAt(at, zone)))]
     .map(
       ([month, list]) =>
         `<h3>${month}</h3>\n<ol class="timeline">${list.map(({ html }) => html).join('\n')}</ol>`,

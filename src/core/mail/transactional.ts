@@ -13,9 +13,7 @@ import { type KeptMail, notSent, sendOnce } from './send-once.ts'
 export function recordUrl(url: string, siteUrl: string): string | undefined {
   if (/^https?:\/\/[^/\\?#]/i.test(url)) return URL.parse(url)?.href
   const resolved = URL.parse(url, `${siteUrl}/`)
-  return resolved !== null &&
-    resolved.origin === new URL(siteUrl).origin &&
-    !/^[a-z][a-z\d+.-]*:/i.test(url.trim())
+  return resolved?.origin === new URL(siteUrl).origin && !/^[a-z][a-z\d+.-]*:/i.test(url.trim())
     ? resolved.href
     : undefined
 }

@@ -14,6 +14,12 @@ type Left = { readonly id: string; readonly enrolment: number; readonly at: numb
 export const anchorOf = (): Steps<string> =>
   getOrMake(ANCHOR, Buffer.from(systemRandom.bytes(12)).toString('base64url'))
 
+/** The id of a database in what it exports: made from its key, so that dumps have it which are older than any export. */
+export function* exportAnchor(): Steps<string | undefined> {
+  const key = yield* storeKey()
+  return key && suppressionHash(key, 'journal')
+}
+
 /** Begins the hashes of those who left a course; an erasure’s are bare. */
 const LEFT = 'left:'
 
@@ -29,8 +35,7 @@ export function* leaving(at: number, ...people: readonly Enrolment[]): Steps<rea
   if (people.length === 0) return []
   const hashOf = yield* leftHash()
   return people.map(({ id, enrolment, identity, course }) => {
-    const hash = hashOf(enrolmentKey(identity, course))
-    return { what: 'unsubscribed', at, id, enrolment, hash }
+    return { what: 'unsubscribed', at, id, enrolment, hash: hashOf(enrolmentKey(identity, course)) }
   })
 }
 
@@ -66,7 +71,6 @@ export function* departures(schema?: string): Steps<readonly JournalEntry[]> {
   type Held = { name: string; pausedAt?: number; reason?: string; resumedAt?: number }
   const held = yield* all<Held>(text.held)
   const audited = yield* all<AuditEntry>(text.audited)
-  const noRows = { subscription: undefined, invites: [], logins: [] }
   return [
     ...past,
     ...left.map(({ key, ...row }) => ({ what: 'unsubscribed' as const, ...row, hash: hashOf(key) })),
@@ -76,7 +80,7 @@ export function* departures(schema?: string): Steps<readonly JournalEntry[]> {
     ...erased.map(({ hash, at }) =>
       hash.startsWith(LEFT)
         ? { what: 'unsubscribed' as const, at, id: hash, enrolment: 0, hash }
-        : { what: 'erased' as const, at, hash, rows: noRows },
+        : { what: 'erased' as const, at, hash, rows: { subscription: undefined, invites: [], logins: [] } },
     ),
     ...held.map(({ name, pausedAt, reason = '', resumedAt = 0 }) =>
       pausedAt === undefined

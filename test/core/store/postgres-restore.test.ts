@@ -109,6 +109,10 @@ test('after an older dump was restored into PostgreSQL, nobody who left since th
   expect(refused.stderr).toMatch(
     /ends at 2026-11-21T00:00:00\.000Z, and neither --from nor --journal was given: .* would be mailed again/,
   )
+  await writeFile(path.join(it.folder, 'other.jsonl'), '')
+  expect(
+    await it.db('after-restore', '--from', 'platformctl_before', '--journal', 'other.jsonl'),
+  ).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('other.jsonl is not the journal of') })
   for (let twice = 0; twice < 2; twice += 1) {
     const done = await it.db('after-restore', '--from', 'platformctl_before')
     expect(done).toMatchObject({ exitCode: 0, stderr: '' })
@@ -176,9 +180,13 @@ test('a journal written before the database was lost restores the same', async (
   // It names suppressed addresses.
   expect((await stat(journal)).mode & 0o777).toBe(0o600)
   await it.restore()
-  const done = await it.db('after-restore', '--journal', 'journal.jsonl')
-  expect(done).toMatchObject({ exitCode: 0 })
-  expect(done.stdout).toMatch(/no earlier store could be read: what was sent after the backup is sent again/)
+  for (let twice = 0; twice < 2; twice += 1) {
+    const done = await it.db('after-restore', '--journal', 'journal.jsonl')
+    expect(done).toMatchObject({ exitCode: 0 })
+    expect(done.stdout).toMatch(
+      /no earlier store could be read: what was sent after the backup is sent again/,
+    )
+  }
   expect(await it.states()).toMatchObject({
     states: OUT,
     mailed: ['rose'],
@@ -187,16 +195,43 @@ test('a journal written before the database was lost restores the same', async (
   })
 }, 60_000)
 
-test('the journal of another store does not cover a restored database, and giving up is said with its time', async () => {
+test('a journal covers a restored database only if it is of that store, whole and newer, and giving up is said with its time', async () => {
   const it = await dumped()
-  // The anchor is in the dump once a journal has been written.
   await it.db('journal', 'journal.jsonl')
-  await it.sql(`INSERT INTO dump.meta SELECT * FROM platformctl.meta WHERE name = 'journal_anchor'`)
-  await it.restore()
-  await writeFile(path.join(it.folder, 'other.jsonl'), '\n{"what":"anchor","at":1,"id":"another"}\n')
-  const refused = await it.db('after-restore', '--journal', 'other.jsonl')
-  expect(refused).toMatchObject({ exitCode: 1 })
-  expect(refused.stderr).toMatch(/other\.jsonl is not the journal of this store/)
+  const whole = await readFile(path.join(it.folder, 'journal.jsonl'), 'utf8')
+  const stranger = await dumped()
+  await stranger.sql(`UPDATE platformctl.meta SET value = 'of another store' WHERE name = 'address_key'`)
+  await stranger.db('journal', 'journal.jsonl')
+  // A dump from before the first journal has no anchor of it; later ones have.
+  for (const anchored of [false, true]) {
+    if (anchored)
+      await it.sql(`INSERT INTO dump.meta SELECT * FROM platformctl.meta WHERE name = 'journal_anchor'`)
+    await it.restore()
+    for (const [text, why] of [
+      ['', 'is not the journal of this store'],
+      ['\n{"what":"anchor","at":1,"id":"another"}\n', 'is not the journal of this store'],
+      [
+        await readFile(path.join(stranger.folder, 'journal.jsonl'), 'utf8'),
+        'is not the journal of this store',
+      ],
+      [whole.replaceAll(/("what":"anchor","at":)\d+/g, `$1${NOW - 1}`), 'other.jsonl is older'],
+      [whole.replace('"unsubscribed"', '"of a newer build"'), '1 line of the journal cannot be read'],
+    ] as const) {
+      await writeFile(path.join(it.folder, 'other.jsonl'), text)
+      const refused = await it.db('after-restore', '--journal', 'other.jsonl')
+      expect([refused.exitCode, refused.stdout, refused.stderr]).toEqual([
+        1,
+        '',
+        expect.stringContaining(why),
+      ])
+    }
+    expect((await it.states()).states).toEqual([
+      ...EVERYBODY.slice(0, 3).map(() => 'confirmed'),
+      'unsubscribed',
+      'confirmed',
+      'unsubscribed',
+    ])
+  }
   expect((await it.db('after-restore', '--without-journal')).stdout).toMatch(
     /no journal covers the time since 2026-11-21T00:00:00\.000Z/,
   )

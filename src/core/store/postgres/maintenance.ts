@@ -3,9 +3,9 @@ import { postgresLocation } from '../../env/values.ts'
 import { codeError, codeOf } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
 import { type CopiedRow, type CopySource, compareRows, copyRows, PAGE } from '../copy.ts'
-import { anchorOf, departures, departuresOf, storeKey } from '../departures.ts'
+import { anchorOf, departures, departuresOf, exportAnchor, storeKey } from '../departures.ts'
 import { cannotOpen, refusal, StoreMaintenanceError, StoreOpenError } from '../errors.ts'
-import { ANCHOR, assertRead, covers, readNamedJournal, type SinceOptions, uncovered } from '../journal.ts'
+import { ANCHOR, assertRead, readNamedJournal, type SinceOptions, uncovered } from '../journal.ts'
 import { checkRows, type StoreMaintenance, upkeep, VERIFIED_AT, verifyResult } from '../maintenance.ts'
 import { POSTGRES_STEPS, TABLES } from '../migrations.ts'
 import { replay, takeTold, toldBy } from '../replay.ts'
@@ -54,7 +54,7 @@ export function maintenanceOfPostgres(url: Secret): StoreMaintenance {
     journal: (at) =>
       sql.write(function* () {
         yield* assertThere()
-        const id = yield* anchorOf()
+        const id = (yield* exportAnchor()) ?? (yield* anchorOf())
         return [...(yield* departures()), { what: 'anchor' as const, at, id }]
       }),
     close: () => pool.end(),
@@ -76,7 +76,7 @@ const PLACE_OF = `SELECT concat_ws(' ', extract(epoch FROM pg_postmaster_start_t
 const UNDEFINED = ['42P01', '42703']
 const RUNS = `SELECT id FROM audit WHERE action = 'restore' AND details = @details`
 const LAST_CHANGE = `SELECT greatest((SELECT greatest(max(created_at), max(coalesce(consent_at, confirmed_at)), max(unsubscribed_at)) FROM subscription),
-    (SELECT max(at) FROM subscription_event), (SELECT max(at) FROM audit), 0)`
+    (SELECT max(at) FROM subscription_event), (SELECT max(at) FROM audit WHERE action <> 'restore'), 0)`
 
 export interface AfterRestoreOptions extends SinceOptions {
   /** The replaced store: the address of its database, or the name of its schema in the restored one. */
@@ -98,19 +98,21 @@ export const afterPostgresRestore = (url: Secret, options: AfterRestoreOptions) 
 
 async function catchUp(sql: Sql, other: Sql, options: AfterRestoreOptions) {
   const { from, journal, withoutJournal, now, audit } = options
-  const schema = from !== undefined && 'schema' in from ? from.schema : 'platformctl'
+  const schema = from && 'schema' in from ? from.schema : 'platformctl'
   const replaced = from && (await ofReplaced(() => entriesOfReplaced(sql, other, schema)))
   const named = readNamedJournal(journal) ?? []
   const restoredTo = (await sql.one(scalar<number>(LAST_CHANGE))) ?? 0
-  const anchor = await sql.one(getMeta(ANCHOR))
-  const isCovered = replaced !== undefined || (journal !== undefined && covers(named, anchor))
+  const anchors = [await sql.one(getMeta(ANCHOR)), await sql.one(exportAnchor())]
+  const written = named.findLast((entry) => entry.what === 'anchor' && anchors.includes(entry.id))?.at
+  const isCovered = replaced ? !journal || written !== undefined : (written ?? -1) >= restoredTo
   const state = `the restored database ends at ${new Date(restoredTo).toISOString()}`
   if (!isCovered && !withoutJournal) {
-    const given = journal ? `${journal} is not the journal of this store` : undefined
+    const fault = written === undefined ? 'is not the journal of this store' : 'is older'
+    const given = journal && `${journal} ${fault}`
     const fix = 'Name the replaced database or schema with --from, or a journal with --journal'
     throw uncovered(state, given ?? 'neither --from nor --journal was given', fix)
   }
-  if (replaced === undefined && !withoutJournal) assertRead(named, anchor, state)
+  if (replaced === undefined && !withoutJournal) assertRead(named, undefined, state)
   if (replaced) {
     const audited = new Set(replaced.map((entry) => ('entry' in entry ? entry.entry.id : undefined)))
     const runs = await sql.one(all<{ id: string }>(RUNS, { details: audit?.details }))
