@@ -137,7 +137,8 @@ describe.each(KEPT)('on %s', (kind) => {
     expect(audited).toEqual([['set', id, 'de, Europe/Vienna']])
     expect(await it.course.set({ identity: 'bob@example.com', language: 'de' })).toBe(0)
     // Who has not confirmed yet gets it with the confirmation.
-    await it.course.subscribe({ spelling: 'eve@example.com', identity: 'eve@example.com', course: 'drawing' })
+    const eve = { spelling: 'eve@example.com', identity: 'eve@example.com', course: 'drawing' }
+    await it.course.subscribe({ ...eve, timeZone: 'America/New_York' })
     expect(await it.course.find('eve@example.com')).toMatchObject({ state: 'unconfirmed', lessons: 4 })
     await it.course.set({ identity: 'eve@example.com', language: 'de', timeZone: 'Europe/Vienna' })
     await it.course.close()

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
+import type { Settings } from '../../../src/core/env/settings.ts'
 import type { HealthReport, ProbeState } from '../../../src/core/health/probe.ts'
 import { followRound, type Streaks } from '../../../src/core/incidents/causes.ts'
-import type { Prerequisites } from '../../../src/core/incidents/prerequisites.ts'
+import { type Prerequisites, prerequisitesOf } from '../../../src/core/incidents/prerequisites.ts'
 
 const report = (service: string, states: Readonly<Record<string, ProbeState>>): HealthReport => ({
   service,
@@ -42,6 +43,21 @@ test('forty services that fail for one cause are one cause that lists them', () 
   expect(others).toEqual([])
   expect(cause).toMatchObject({ cause: 'gateway', service: 'shop-0' })
   expect(cause?.affected).toEqual(services.slice(1))
+})
+
+test('a name depends on all that its service, each of its probes and every probe of that name depend on', () => {
+  const probe = (name: string, service: string, ...on: string[]) => ({ name, service, dependsOn: () => on })
+  const platform = {
+    services: [{ name: 'api', dependsOn: ['store'] }],
+    probes: [
+      probe('kiln', 'api', 'gateway'),
+      probe('kiln', 'web', 'mail'),
+      probe('oven', 'api', 'bookings', 'api'),
+    ],
+  }
+  const needs = prerequisitesOf(platform, {} as Settings)
+  expect(needs.get('api')).toEqual(new Set(['store', 'gateway', 'bookings']))
+  expect(needs.get('kiln')).toEqual(new Set(['gateway', 'mail']))
 })
 
 const NEEDS = new Map([

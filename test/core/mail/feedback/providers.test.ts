@@ -108,6 +108,17 @@ describe.each(NAMES)('%s', (name) => {
   })
 })
 
+test('two changes of a suppression by hand, which Postmark tells without a message, are two events', async () => {
+  const change = SAMPLES.find(({ name }) => name === 'suppressed by hand')?.value as object
+  const idOf = async (more: object) =>
+    (await readSigned('postmark', signAs('postmark', { ...change, ...more }))).events[0]?.id
+  const none = { MessageID: '00000000-0000-0000-0000-000000000000' }
+  const first = await idOf({ ...none, ChangedAt: '2026-11-22T02:00:00Z' })
+  expect(first).toBeDefined()
+  expect(await idOf({ ...none, ChangedAt: '2026-11-22T02:00:00Z' })).toBe(first)
+  expect(await idOf({ ...none, ChangedAt: '2026-11-22T03:00:00Z' })).not.toBe(first)
+})
+
 /** Postmark signs nothing. */
 describe.each(NAMES.filter((name) => name !== 'postmark'))('%s, which signs a time', (name) => {
   const oldest = name === 'ses' ? DAY_MS : 5 * 60_000
