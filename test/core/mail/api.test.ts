@@ -180,6 +180,8 @@ test.each<[code: number, headers: Record<string, string | string[]>, ms: number 
   [429, { 'Retry-After': '0' }, 1000],
   [429, { 'Retry-After': '3601' }, 3_601_000],
   [503, { 'Retry-After': '999999' }, 999_999_000],
+  [429, { 'Retry-After': '10000000' }, 10_000_000_000],
+  [429, { 'Retry-After': '99999999999' }, 99_999_999_999_000],
   [429, { 'Retry-After': '-1' }, 1000],
   [429, { 'Retry-After': '1.5' }, 1000],
   [429, { 'Retry-After': '1e3' }, 1000],

@@ -177,7 +177,7 @@ function freeSlots() {
 /** Seconds or a date (RFC 9110 §10.2.3). */
 function retryAfterMs({ retryAfter, date }: ProviderResponse): number | undefined {
   if (retryAfter === undefined) return undefined
-  const ms = /^\d{1,6}$/.test(retryAfter)
+  const ms = /^\d+$/.test(retryAfter)
     ? Number(retryAfter) * 1000
     : Date.parse(retryAfter) - Date.parse(date ?? '')
   return ms >= 0 ? ms : undefined
