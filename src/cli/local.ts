@@ -128,6 +128,5 @@ export async function findAnalytics(context: Context, env: Environment) {
   }
   const isThere = address.kind === 'sqlite' ? existsSync(location) : await readSchema(address).catch(unopened)
   if (!isThere) return { location }
-  const store = await openAnalyticsStore(address, { table }).catch(unopened)
-  return { location, store }
+  return { location, store: await openAnalyticsStore(address, { table }).catch(unopened) }
 }

@@ -59,7 +59,9 @@ export function createAlertLanes(
         const incident = { ...found, ...said, failsAgain }
         // Again, because a silence may begin while a slow channel sends the one before.
         if (!ABOUT_PAUSES.includes(incident.cause) && (await isQuiet())) return { kind: 'untried' }
-        return { handOver: (over) => channel.tell({ id: alertId(id, kind), kind, incident, at }, over) }
+        // Two texts are two messages: one that may have arrived is repeated as it was.
+        const key = `${alertId(id, kind)}${failsAgain ? '.again' : ''}`
+        return { handOver: (over) => channel.tell({ id: key, kind, incident, at }, over) }
       },
       settle: (attempted) =>
         store.settleAlerts(

@@ -239,6 +239,46 @@ test('an end that arrives late, when its cause fails again, does not say that it
   ])
 })
 
+test('whatever changes between attempts that may have arrived, an id has one text', async () => {
+  const { incidents: store } = await openTestStore(undefined)
+  let now = NOW
+  const told: [id: string, text: string][] = []
+  const channel = channelOf('webhook', async ({ id, incident: about, kind }) => {
+    told.push([id, JSON.stringify(said(kind, about))])
+    return { kind: 'unknown', reason: 'the connection broke' }
+  })
+  const during = async (from: number, to: number) => {
+    for (let minute = from; minute < to; minute += 1) {
+      now = NOW + minute * MINUTE
+      await tellDue(
+        hostAt(() => now),
+        store,
+        [channel],
+      )
+    }
+  }
+  await openIncident(store, incident({ cause: 'pots', reason: 'no answer' }))
+  await during(0, 3)
+  await change(store, now, { seen: [{ cause: 'pots', reason: 'answers 500', affected: ['api'], at: now }] })
+  await during(3, 10)
+  await closeIncident(store, 'pots', now)
+  await during(10, 15)
+  await openIncident(store, incident({ id: 'two', cause: 'pots', openedAt: now, seenAt: now }))
+  await during(15, 40)
+  await closeIncident(store, 'pots', now)
+  await during(40, 120)
+  const texts = Map.groupBy(new Map(told.map((one) => [one.join(' '), one])).values(), ([id]) => id)
+  expect([...texts.keys()]).toEqual(
+    expect.arrayContaining([
+      'alert.one.opened',
+      'alert.one.closed',
+      'alert.one.closed.again',
+      'alert.two.opened',
+    ]),
+  )
+  for (const [id, versions] of texts) expect([id, versions.length]).toEqual([id, 1])
+})
+
 test('an end that a full mailbox refuses is told once it has room, and one that is gone gets no more', async () => {
   for (const hardBounce of [false, true]) {
     let answer: SendOutcome = SENT
