@@ -30,8 +30,7 @@ export async function listVariables(context: Context, envFiles: readonly string[
     variables: variables.map(({ name, services, summary }) => {
       const set = rawValue(env, name) !== undefined
       const malformed = set && !usable.has(name)
-      const missing = required.includes(name)
-      return { name, set, malformed, missing, services, summary }
+      return { name, set, malformed, missing: required.includes(name), services, summary }
     }),
   }))
   const paint = await loadPaint(context.colour.stdout)

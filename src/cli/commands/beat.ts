@@ -34,8 +34,7 @@ Exit codes without a command: 0 recorded, 2 wrong usage, 3 not reached or refuse
       const { name, command: words } = values
       if (words.length === 0) {
         if (values.local && values.url !== undefined) throw wrongUsage('choose one of --local and --url.')
-        const nextBy = await reportBeat(context, values, 0)
-        return `recorded ${name}; the next one is due by ${nextBy}\n`
+        return `recorded ${name}; the next one is due by ${await reportBeat(context, values, 0)}\n`
       }
       const { exitCode, interrupted } = await runWrapped(context, words)
       // Exit with the command's own code, even if the report fails.

@@ -137,8 +137,7 @@ async function serviceReports({ platform }: Context, env: Environment, answers: 
     if (page !== undefined)
       reasons.push(`its reasons need the service’s HEALTH_DEEP_TOKEN; the status page says ${page}`)
     const isWorse = page === 'failing' || (page === 'degraded' && state === 'ok')
-    const reason = reasons.join('; ') || undefined
-    return { service, url, state: isWorse ? page : state, reason }
+    return { service, url, state: isWorse ? page : state, reason: reasons.join('; ') || undefined }
   })
 }
 

@@ -189,14 +189,17 @@ function createLessons(host: CourseHost, request: DispatchCall, { last, ...paced
     })
   }
 
-  function count({ id: subscription, day }: Claim, outcome: SendOutcome): void {
+  function count({ claim, record }: Attempted<Claim, Lesson>, outcome: SendOutcome): void {
+    const { id: subscription, day } = claim
     const kind = outcome.kind === 'sent' || outcome.kind === 'unknown' ? outcome.kind : 'failed'
     const reason = outcome.kind === 'sent' ? {} : { reason: outcome.reason }
     tally[kind] += 1
     if (results.length < MOST_LISTED) results.push({ subscription, day, sent: kind === 'sent', ...reason })
     request.onProgress?.(kind)
     const facts = { subscription, day, outcome: kind, ...reason }
-    if (kind !== 'sent') log.warn('course_day_not_sent', 'a lesson was not sent', facts)
+    const isGivenUp = record.result === 'over' && record.problem?.kind !== 'bounced'
+    const next = isGivenUp ? `; it waits for: platformctl course resolve ${subscription} retry|sent` : ''
+    if (kind !== 'sent') log.warn('course_day_not_sent', `a lesson was not sent${next}`, facts)
   }
 
   /** Since its last attempt: what failed then is about its own message, and not an outage. */
@@ -215,9 +218,9 @@ function createLessons(host: CourseHost, request: DispatchCall, { last, ...paced
     lastLook,
     settle: (attempted) => store.settle(attempted.map(settled)),
     isRefusedAlone: (claim, reason) => claim.problem?.reason === reason && areOthersTaken(claim),
-    tell({ claim, now }, answer) {
-      if (answer.kind === 'sent') last.takenAt = now
-      if (isAnswer(answer)) count(claim, answer)
+    tell(attempted, answer) {
+      if (answer.kind === 'sent') last.takenAt = attempted.now
+      if (isAnswer(answer)) count(attempted, answer)
     },
   }
   return { source, results, tally }

@@ -10,6 +10,8 @@ import { keptLog } from '../../support/opened.ts'
 import { during } from '../../support/virtual-work.ts'
 
 const SECOND = 1000
+const NOT_SENT = 'a lesson was not sent'
+const RESOLVE = `${NOT_SENT}; it waits for: platformctl course resolve person-0 retry|sent`
 const nothing = { processed: 0, sent: 0, failed: 0, unknown: 0, results: [] }
 
 /** Two people: the lesson of one has just failed, and the other's is due. */
@@ -72,6 +74,28 @@ test('a call counts, lists, logs and reports each message by what became of it',
   const { results: _, limit: __, ...logged } = result
   expect(lines.at(-1)).toEqual({ level: 'info', event: 'dispatched', message: expect.any(String), ...logged })
 })
+
+test.each([
+  [{ kind: 'unknown', reason: 'the line broke' }, 24, RESOLVE],
+  [{ kind: 'permanent', hardBounce: false, reason: 'refused' }, 0, RESOLVE],
+  [{ kind: 'permanent', hardBounce: true, reason: 'no such address' }, 0, NOT_SENT],
+  [{ kind: 'unknown', reason: 'the line broke' }, 12, NOT_SENT],
+] as const)(
+  'after %j the log of %d hours ends with whether an operator decides',
+  async (outcome, hours, says) => {
+    const it = await courseWith(1, { kind: 'memory' })
+    it.answer(() => outcome)
+    const { log, told } = keptLog()
+    const course = it.open(it.store.course, { more: { log } })
+    for (let hour = 0; hour <= hours; hour += 1) {
+      await course.dispatch({})
+      it.pass(HOUR_MS)
+    }
+    const messages = told('course_day_not_sent').map(({ message }) => message)
+    expect(messages.pop()).toBe(says)
+    expect(messages.every((one) => one === NOT_SENT)).toBe(true)
+  },
+)
 
 test('when the pace cannot be kept the call fails, and what was claimed is given back', async () => {
   const it = await courseWith(3, { kind: 'memory' })
