@@ -118,8 +118,7 @@ function assigned(source: string, at: number): Assignment | undefined {
   const end = lineEnd(source, valueStart)
   // Looked for in this line only: a search to the end from every line would cost the square of the file.
   const raw = source.slice(valueStart, end).replace(/#.*/s, '').trim()
-  const stripped = /^(['"`])([\s\S]*)\1$/.exec(raw)
-  return { key, value: cooked(stripped?.[2] ?? raw, raw[0]), end }
+  return { key, value: cooked(/^(['"`])([\s\S]*)\1$/.exec(raw)?.[2] ?? raw, raw[0]), end }
 }
 
 const cooked = (value: string, quote: string | undefined) =>
