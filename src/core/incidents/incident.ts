@@ -164,12 +164,12 @@ export interface Changes {
 export interface AlertClaim extends QueuedMessage, MessageKey {
   /** The number of this attempt, as builds that keep no queue of alerts count it. */
   readonly attempt: number
-  /** What it says of its incident, as it was at the first attempt: a provider refuses another text under a key that it knows. */
+  /** What it says of its incident, as at its first attempts: a provider refuses another text under a key that it knows. */
   readonly said: AlertFacts
 }
 
 /** What may change of an incident while an alert about it is tried. */
-export type AlertFacts = Pick<StoredIncident, 'reason' | 'affected'>
+export type AlertFacts = Pick<StoredIncident, 'reason' | 'affected' | 'failsAgain'>
 
 export interface AlertSettlement extends MessageSettlement {
   readonly claim: AlertClaim

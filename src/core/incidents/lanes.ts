@@ -50,16 +50,10 @@ export function createAlertLanes(
       jobOf: (claim) => ({ ...messageJob(claim), untilTaken: claim.kind === 'closed' }),
       claim: async (asked) => store.claimAlerts({ ...asked, channel: name, quiet: await isQuiet() }),
       keep: (messages, leaseMs) => store.keepAlerts({ messages, now: clock.now(), leaseMs }),
-      async prepare({ incident: id, kind, createdAt: at, said, unknownSince: asOf = Infinity }) {
+      async prepare({ incident: id, kind, createdAt: at, said }) {
         const found = await store.find(id)
         if (found === undefined || isPast(kind, found)) return { kind: 'over' }
-        // The end may be late: nobody may read last that something works which fails again. What may have arrived is repeated.
-        const recent = kind === 'closed' ? await store.list(50) : []
-        const failsAgain = recent.some(
-          ({ cause, id: other, openedAt, closedAt = asOf }) =>
-            cause === found.cause && other !== id && openedAt <= asOf && closedAt >= asOf,
-        )
-        const incident = { ...found, ...said, failsAgain }
+        const incident = { ...found, ...said }
         // Again, because a silence may begin while a slow channel sends the one before.
         if (!ABOUT_PAUSES.includes(incident.cause) && (await isQuiet())) return { kind: 'untried' }
         return { handOver: (over) => channel.tell({ id: alertId(id, kind), kind, incident, at }, over) }

@@ -153,10 +153,14 @@ export function incidents({ one, read, write }: Sql): model.IncidentStore {
     return (yield* query).map((row) => ({ ...row, affected: JSON.parse(row.affected) }))
   }
   const byId = (id: string) => found(all(TEXTS.byId, { id }))
-  /** Keeps for all attempts at an alert what the incident is at the first. */
-  function* pin({ id, fence }: QueuedMessage, key: model.MessageKey): Steps<model.AlertFacts> {
-    const [{ reason, affected } = { reason: undefined, affected: [] }] = yield* byId(key.incident)
-    const said = { reason, affected }
+  /** Keeps for all attempts at an alert what the incident is at the first; whether it fails again until one may arrive. */
+  function* pin({ id, fence, unknownSince }: QueuedMessage, { said: kept, ...key }: Payload) {
+    if (kept && (key.kind !== 'closed' || unknownSince !== undefined)) return kept
+    const [about] = yield* byId(key.incident)
+    const others = (yield* found(all(TEXTS.list, { limit: 0 }))).filter((one) => one.id !== key.incident)
+    // The end may be late: nobody may read last that something works which fails again.
+    const failsAgain = others.some(({ cause }) => cause === about?.cause)
+    const said = { reason: about?.reason, affected: about?.affected ?? [], ...kept, failsAgain }
     yield* run(TEXTS.pin, { id, fence, payload: JSON.stringify({ ...key, said }) })
     return said
   }
@@ -257,12 +261,13 @@ export function incidents({ one, read, write }: Sql): model.IncidentStore {
         : write(function* () {
             const claimed: model.AlertClaim[] = []
             for (const message of yield* queue.claim(input, TEXTS.due)) {
-              const { said, ...key }: Payload = JSON.parse(message.payload)
+              const payload: Payload = JSON.parse(message.payload)
+              const { said: _, ...key } = payload
               const until = input.now + input.leaseMs
               const taken = yield* first<{ attempts: number }>(TEXTS.claim, { ...key, ...input, until })
               if (taken) {
-                const facts = said ?? (yield* pin(message, key))
-                claimed.push({ ...message, ...key, attempt: taken.attempts, said: facts })
+                const said = yield* pin(message, payload)
+                claimed.push({ ...message, ...key, attempt: taken.attempts, said })
               } else if (yield* first(TEXTS.isOver, key)) yield* queue.remove(message)
               else yield* run(TEXTS.elsewhere, { ...message, at: input.now + ASK_AGAIN_MS })
             }

@@ -239,43 +239,51 @@ test('an end that arrives late, when its cause fails again, does not say that it
   ])
 })
 
-test('whatever changes between attempts that may have arrived, an id has one text', async () => {
-  const { incidents: store } = await openTestStore(undefined)
-  let now = NOW
-  const told: [id: string, text: string][] = []
-  const channel = channelOf('webhook', async ({ id, incident: about, kind }) => {
-    told.push([id, JSON.stringify(said(kind, about))])
-    return { kind: 'unknown', reason: 'the connection broke' }
-  })
-  const during = async (from: number, to: number) => {
-    for (let minute = from; minute < to; minute += 1) {
-      now = NOW + minute * MINUTE
-      await tellDue(
+test.each(['the provider does not answer', 'the process is killed'])(
+  'whatever changes once a message may have arrived, as %s, its id has one text',
+  async (fault) => {
+    let now = NOW
+    const { incidents: store } = await openTestStore(undefined, () => now)
+    const told: [id: string, text: string][] = []
+    const channel = channelOf('webhook', async ({ id, incident: about, kind }) => {
+      told.push([id, JSON.stringify(said(kind, about))])
+      // It fails again while the first attempt at the end is out.
+      now += MINUTE
+      if (id === 'alert.one.closed')
+        await openIncident(store, incident({ id: 'two', cause: 'pots', openedAt: now, seenAt: now }))
+      return { kind: 'unknown', reason: 'the connection broke' }
+    })
+    const tell = (by = store) =>
+      tellDue(
         hostAt(() => now),
-        store,
+        by,
         [channel],
       )
+    const during = async (minutes: number) => {
+      for (const end = now + minutes * MINUTE; now < end; now += MINUTE) await tell()
     }
-  }
-  await openIncident(store, incident({ cause: 'pots', reason: 'no answer' }))
-  await during(0, 3)
-  await change(store, now, { seen: [{ cause: 'pots', reason: 'answers 500', affected: ['api'], at: now }] })
-  await during(3, 10)
-  await closeIncident(store, 'pots', now)
-  await during(10, 15)
-  await openIncident(store, incident({ id: 'two', cause: 'pots', openedAt: now, seenAt: now }))
-  await during(15, 40)
-  await closeIncident(store, 'pots', now)
-  await during(40, 120)
-  const texts = Map.groupBy(new Map(told.map((one) => [one.join(' '), one])).values(), ([id]) => id)
-  expect([...texts.keys()]).toEqual([
-    'alert.one.opened',
-    'alert.one.closed',
-    'alert.two.opened',
-    'alert.two.closed',
-  ])
-  for (const [id, versions] of texts) expect([id, versions.length]).toEqual([id, 1])
-})
+    await openIncident(store, incident({ cause: 'pots', reason: 'no answer' }))
+    await during(3)
+    await change(store, now, { seen: [{ cause: 'pots', reason: 'answers 500', affected: ['api'], at: now }] })
+    await during(10)
+    await closeIncident(store, 'pots', now)
+    if (fault === 'the process is killed') {
+      void tell({ ...store, settleAlerts: () => new Promise(() => {}) })
+      await expect.poll(async () => (await store.find('two'))?.cause).toBe('pots')
+    }
+    await during(30)
+    await closeIncident(store, 'pots', now)
+    await during(90)
+    const texts = Map.groupBy(new Map(told.map((one) => [one.join(' '), one])).values(), ([id]) => id)
+    expect([...texts.keys()]).toEqual([
+      'alert.one.opened',
+      'alert.one.closed',
+      'alert.two.opened',
+      'alert.two.closed',
+    ])
+    for (const [id, versions] of texts) expect([id, versions.length]).toEqual([id, 1])
+  },
+)
 
 test('an end that a full mailbox refuses is told once it has room, and one that is gone gets no more', async () => {
   for (const hardBounce of [false, true]) {
