@@ -341,7 +341,7 @@ describe.each(STORES.filter((kind) => kind !== 'memory'))('%s', (kind) => {
     await settle(incidents, given.claim, 'waits', NOW + 1, NOW + 1, false)
     await seen(NOW + 1, '5 times')
     const first = await saysAt(NOW + 1)
-    expect(first.said).toEqual({ reason: '5 times', affected: ['api'] })
+    expect(first.said).toEqual({ reason: '5 times', affected: ['api'], failsAgain: false })
     await settle(incidents, first.claim, 'waits', NOW + 2)
     await seen(NOW + 2, '6 times')
     const second = await saysAt(NOW + 2)
