@@ -6,6 +6,7 @@ import { fileNameOf, readSecretFiles } from '../core/env/secret-files.ts'
 import type { Origin } from '../core/env/validate.ts'
 import { codeOf, faultOf } from '../core/errors.ts'
 import type { Finding } from '../core/finding.ts'
+import { attempt } from '../core/is-record.ts'
 import { useProxies } from '../core/network/proxy.ts'
 import { CommandError, type Context, wrongUsage } from './context.ts'
 
@@ -138,11 +139,9 @@ export async function readTextFile(context: Context, file: string, largest = LAR
   if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff))
     throw wrongUsage(`${file} is UTF-16: save it as UTF-8.`)
   if (bytes.includes(0)) throw wrongUsage(`${file} is a binary file: name a text file.`)
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-  } catch {
-    throw wrongUsage(`${file} is not valid UTF-8: save it as UTF-8.`)
-  }
+  const text = attempt(() => new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
+  if (text === undefined) throw wrongUsage(`${file} is not valid UTF-8: save it as UTF-8.`)
+  return text
 }
 
 /** Reads in this thread: nothing else runs yet, and starting the thread pool takes longer. Undefined beyond `most` bytes. */

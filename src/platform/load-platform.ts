@@ -4,7 +4,7 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { types } from 'node:util'
 import { compileFunction, runInThisContext } from 'node:vm'
-import { codeOf } from '../core/errors.ts'
+import { codeOf, faultOf } from '../core/errors.ts'
 import { within } from '../core/host.ts'
 import { attempt } from '../core/is-record.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
@@ -40,11 +40,8 @@ export async function loadDefinition(options: LoadDefinitionOptions) {
   if (kind?.isDirectory())
     fail('This is a folder.', `Name the file in it, as ${path.join(file, 'platform.config.ts')}.`)
   if (!kind?.isFile()) fail('This is a pipe or a device.', 'Name a file.')
-  try {
-    accessSync(full, constants.R_OK)
-  } catch {
+  if (faultOf(() => accessSync(full, constants.R_OK)) !== undefined)
     fail('The file cannot be read.', 'Check who owns it.')
-  }
   const exported = full.endsWith('.json') ? parseJson(full, fail) : await evaluate(full, fail, options)
   return { file, folder: path.dirname(full), exported }
 }

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import packageJson from '../../../package.json' with { type: 'json' }
+import { attempt } from '../../core/is-record.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import type { Service } from '../../core/service.ts'
 import { learning } from '../../presets/learning/platform.ts'
@@ -127,7 +128,9 @@ export const yamlName = (name: string) =>
 function packagesIn(folder: string): Partial<Pick<Subject, 'tarballs' | 'isLocked'>> {
   const file = path.join(folder, 'package-lock.json')
   if (!existsSync(file)) return {}
-  const { packages = {} } = parse(file)
+  const lock = attempt(() => JSON.parse(readFileSync(file, 'utf8')) as Lock)
+  if (lock === undefined) throw wrongUsage(`${file} cannot be read: npm install writes it anew.`)
+  const { packages = {} } = lock
   if (packages['node_modules/platformctl'] === undefined) return {}
   const needed = Object.entries(packages).filter(([, one]) => !one.dev)
   const linked = needed.find(([, one]) => one.link)
@@ -147,12 +150,4 @@ interface Lock {
   readonly packages?: Readonly<
     Record<string, { readonly resolved?: string; readonly link?: boolean; readonly dev?: boolean }>
   >
-}
-
-function parse(file: string): Lock {
-  try {
-    return JSON.parse(readFileSync(file, 'utf8')) as Lock
-  } catch {
-    throw wrongUsage(`${file} cannot be read: npm install writes it anew.`)
-  }
 }

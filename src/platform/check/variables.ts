@@ -1,6 +1,7 @@
 import { wholly } from '../../core/env/contract.ts'
 import { looksSecret } from '../../core/env/exposure.ts'
 import { KINDS, parseValue, type Reading, VALUE_KINDS } from '../../core/env/kinds.ts'
+import { attempt } from '../../core/is-record.ts'
 import type { VariableInput } from '../definition.ts'
 import { field } from './names.ts'
 import { type Place, quoted, typeName } from './place.ts'
@@ -54,14 +55,13 @@ const pattern: Check = (place, value) => {
       `This is ${typeName(value)}, not a pattern.`,
       'Write a regular expression, as text or as /…/.',
     )
-  try {
-    return wholly(value)
-  } catch {
-    return place.fault(
+  return (
+    attempt(() => wholly(value)) ??
+    place.fault(
       'The pattern is not a regular expression.',
       'Correct it; a backslash in quotes is written twice.',
     )
-  }
+  )
 }
 
 const schema: Check = (place, value) => {

@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { codeOf } from '../../errors.ts'
+import { attempt } from '../../is-record.ts'
 import { packageRoot, readBytes } from '../../package-files.ts'
 import { READ_FAULTS } from '../../regular-file.ts'
 import type { MailDefinition, MailFolder, MailSet } from '../definition.ts'
@@ -102,11 +103,9 @@ async function firstOf(folders: readonly MailFolder[], files: readonly string[])
 
 /** A template's text without the byte order mark that Notepad and PowerShell write before it. */
 function textOf(bytes: Uint8Array, folder: string, file: string): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch {
-    throw new TemplateError(file, 1, 'it is not UTF-8, the encoding of every template', folder)
-  }
+  const text = attempt(() => new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  if (text !== undefined) return text
+  throw new TemplateError(file, 1, 'it is not UTF-8, the encoding of every template', folder)
 }
 
 /** Undefined for a file that does not exist. */

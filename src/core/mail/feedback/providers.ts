@@ -1,6 +1,7 @@
 import { createHmac, createPublicKey, timingSafeEqual, verify } from 'node:crypto'
 import { isAcceptedSecret } from '../../accepted-secret.ts'
 import type { FeedbackProviderName } from '../../env/settings.ts'
+import { attempt } from '../../is-record.ts'
 import { decodeWebhookKey } from '../../webhook-key.ts'
 import { bounceKind, enhancedCode, FEEDBACK_KINDS, type Feedback, type FeedbackKind } from './event.ts'
 import {
@@ -242,14 +243,13 @@ function sendgridKind(event: Fields, status: string | undefined): FeedbackKind |
 }
 
 function isSignedBy(key: string, signed: Buffer, signature: string): boolean {
-  try {
+  const isSigned = attempt(() => {
     const publicKey = createPublicKey({ key: Buffer.from(key, 'base64'), format: 'der', type: 'spki' })
     const isElliptic = publicKey.asymmetricKeyType === 'ec'
     return isElliptic && verify('sha256', signed, publicKey, Buffer.from(signature, 'base64'))
-  } catch {
-    // Not a key, or not a signature in DER.
-    return false
-  }
+  })
+  // Undefined: not a key, or not a signature in DER.
+  return isSigned ?? false
 }
 
 export const FEEDBACK_PROVIDERS: Readonly<Record<FeedbackProviderName, FeedbackProvider>> = {

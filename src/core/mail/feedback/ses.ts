@@ -1,6 +1,7 @@
 import { verify, X509Certificate } from 'node:crypto'
 import { isAcceptedSecret } from '../../accepted-secret.ts'
 import { DAY_MS } from '../../durations.ts'
+import { attempt } from '../../is-record.ts'
 import { boundedBody, proxiedFetch } from '../../network/proxy.ts'
 import { enhancedCode } from './event.ts'
 import {
@@ -84,16 +85,15 @@ async function isSigned(message: Fields, text: string, { fetchText, now }: Verif
   if (algorithm === undefined || url === undefined || signature === undefined) return false
   if (!CERTIFICATE_PATH.test(url.pathname) || url.search !== '') return false
   const pem = await fetchText(url.href)
-  try {
+  const isValid = attempt(() => {
     const { validFrom, validTo, subject, publicKey } = new X509Certificate(pem)
     const isCurrent = Date.parse(validFrom) <= now && now <= Date.parse(validTo)
     const isOfSns = /^CN=sns(?:\.[a-z0-9-]+)?\.amazonaws\.com(?:\.cn)?$/m.test(subject)
     if (!isCurrent || !isOfSns) return false
     return verify(algorithm, Buffer.from(text), publicKey, Buffer.from(signature, 'base64'))
-  } catch {
-    // Not a certificate, or not a signature.
-    return false
-  }
+  })
+  // Undefined: not a certificate, or not a signature.
+  return isValid ?? false
 }
 
 /** `eventType` with event publishing, `notificationType` with feedback notifications: the rest is the same. */
