@@ -53,6 +53,7 @@ export interface CommandData extends Described {
 /** Describes a command for the platform of the context; `tree` loads every command. */
 export type Define = (context: Context, tree: () => Promise<CommandNode>) => CommandData
 
+type StoreValues = Values<typeof STORE>
 type Documented = DocumentedCommand | undefined
 type None = Record<never, never>
 
@@ -86,20 +87,19 @@ export function command<const Of extends Inputs = None, Document extends Documen
   }
 }
 
-/** The form of commands that take `more` inputs, and whose `run` gets what `open` opens for them. */
-export function commandOn<More extends Inputs, Given>(
-  more: More,
-  open: <T>(context: Context, values: Values<More>, work: (given: Given) => Promise<T>) => Promise<T>,
+/** The form of commands that take the inputs of a store, and whose `run` gets what `open` opens for them. */
+export function commandOn<Given>(
+  open: <T>(context: Context, values: StoreValues, work: (given: Given) => Promise<T>) => Promise<T>,
 ) {
   return <const Of extends Inputs = None, Document extends Documented = undefined>({
     inputs,
     run,
     ...data
-  }: Typed<Of, Document, More, [Given]>): CommandData =>
-    command<Of & More, Document>({
+  }: Typed<Of, Document, typeof STORE, [Given]>): CommandData =>
+    command<Of & typeof STORE, Document>({
       ...data,
-      inputs: { ...more, ...inputs } as Of & More,
-      run: (context, values) => open(context, values as Values<More>, (given) => run(context, values, given)),
+      inputs: { ...STORE, ...inputs } as Of & typeof STORE,
+      run: (context, values) => open(context, values as StoreValues, (given) => run(context, values, given)),
     })
 }
 
@@ -188,7 +188,7 @@ export const camel = (name: string) => name.replaceAll(/-(\w)/g, (_, letter: str
 /** Opens the platform over the store of the env files or the data folder, works with it, and closes it. */
 export async function withPlatform<T>(
   context: Context,
-  { envFile, data }: Values<typeof STORE>,
+  { envFile, data }: StoreValues,
   work: (opened: { readonly platform: OpenedPlatform; readonly env: Environment }) => Promise<T>,
 ): Promise<T> {
   const { openLocal } = await import('./local.ts')
@@ -199,7 +199,7 @@ export async function withPlatform<T>(
 
 export async function withStore<T>(
   context: Context,
-  { envFile, data }: Values<typeof STORE>,
+  { envFile, data }: StoreValues,
   work: (opened: { readonly store: Store; readonly env: Environment }) => Promise<T>,
 ): Promise<T> {
   const { openLocalStore } = await import('./local.ts')
@@ -208,14 +208,14 @@ export async function withStore<T>(
   return work({ store, env }).finally(() => store.close())
 }
 
-export const platformCommand = commandOn(STORE, withPlatform)
-export const courseCommand = commandOn<
-  typeof STORE,
-  { readonly platform: OpenedPlatform; readonly course: Course }
->(STORE, (context, values, work) =>
-  withPlatform(context, values, async ({ platform }) => work({ platform, course: await platform.course() })),
+export const platformCommand = commandOn(withPlatform)
+export const courseCommand = commandOn<{ readonly platform: OpenedPlatform; readonly course: Course }>(
+  (context, values, work) =>
+    withPlatform(context, values, async ({ platform }) =>
+      work({ platform, course: await platform.course() }),
+    ),
 )
-export const storeCommand = commandOn(STORE, withStore)
+export const storeCommand = commandOn(withStore)
 
 interface Place {
   readonly env: Environment
@@ -227,7 +227,7 @@ interface Place {
 }
 
 const placeCommand = (mustExist: boolean) =>
-  commandOn<typeof STORE, Place>(STORE, async (context, { envFile, data }, work) => {
+  commandOn<Place>(async (context, { envFile, data }, work) => {
     const { assertExists, storeAddress, storeFaultError } = await import('./local.ts')
     const { openAnalyticsMaintenance, openMaintenance } = await import('../core/store/open.ts')
     const { env } = await loadEnvironment(context, envFile)

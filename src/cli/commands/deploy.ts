@@ -64,11 +64,8 @@ const init = command({
     const differs = files.some(({ state }) => state === 'differs')
     const first = files.find(({ file }) => path.basename(file) === target.first)?.file ?? ''
     const next = differs ? '' : `Next: follow the first lines of ${shown(context, first)}.\n`
-    return {
-      json: { files: files.map(({ file, state }) => ({ file, state })) },
-      text: filesText(context, files, out) + next,
-      exit: differs ? EXIT.failed : EXIT.passed,
-    }
+    const { json, text } = answerOf(context, files, out)
+    return { json, text: text + next, exit: differs ? EXIT.failed : EXIT.passed }
   },
 })
 
@@ -106,11 +103,8 @@ const check = command({
         `there are no files to check${out === undefined ? '' : ` in ${out}`}: ${programName(context.env)} deploy init writes them, and --out names another folder.`,
       )
     const files = [...wanted].map(([file, text]) => compared(context, file, text, 'missing'))
-    return {
-      json: { files: files.map(({ file, state }) => ({ file, state })) },
-      text: filesText(context, files, out),
-      exit: files.every(({ state }) => state === 'same') ? EXIT.passed : EXIT.failed,
-    }
+    const exit = files.every(({ state }) => state === 'same') ? EXIT.passed : EXIT.failed
+    return { ...answerOf(context, files, out), exit }
   },
 })
 
@@ -141,11 +135,11 @@ function compared<Absent extends string>(context: Context, file: string, text: s
   return { file, text, state }
 }
 
-function filesText(
+function answerOf<State extends string>(
   context: Context,
-  files: readonly { readonly file: string; readonly state: string }[],
+  files: readonly { readonly file: string; readonly state: State }[],
   out: string | undefined,
-): string {
+) {
   const { platform, cwd, env } = context
   const source = platform.definition?.file
   const words = compact(
@@ -158,7 +152,8 @@ function filesText(
     const compare = `${words.join(' ')} --print ${shellWord(name)} | diff ${shellWord(name)} -`
     return [`${state.padEnd(7)}  ${name}`, ...(state === 'differs' ? [`         ${compare}`] : [])]
   })
-  return `${[whichPlatform(context), ...lines].join('\n')}\n`
+  const json = { files: files.map(({ file, state }) => ({ file, state })) }
+  return { json, text: `${[whichPlatform(context), ...lines].join('\n')}\n` }
 }
 
 /** A path as it would be typed in the working directory. */

@@ -5,10 +5,10 @@ import type { SuppressionList } from '../../core/mail/feedback/suppressions.ts'
 import { type CommandData, commandOn, withPlatform } from '../command.ts'
 import { type Context, failure, operatorOf, wrongUsage } from '../context.ts'
 import { LARGEST_LIST, readTextFile } from '../environment.ts'
-import { choice, reason, required, STORE } from '../inputs.ts'
+import { choice, reason, required } from '../inputs.ts'
 import { iso } from '../output/text.ts'
 
-const listCommand = commandOn<typeof STORE, SuppressionList>(STORE, (context, values, work) =>
+const listCommand = commandOn<SuppressionList>((context, values, work) =>
   withPlatform(context, values, async ({ platform }) => work(await platform.mailService.suppressionList())),
 )
 

@@ -57,9 +57,8 @@ export async function probeRemote(input: RemoteProbeInput): Promise<RemoteHealth
   const outcome = await get({
     url: target,
     headers: { accept: ACCEPT[format], ...authorization },
-    timeoutMs,
     network,
-    ...given({ signal }),
+    ...given({ timeoutMs, signal }),
     largestBytes: LARGEST_REPORT_BYTES,
     wantsBody: (status) => format !== 'status' && causeOfStatus(status) === undefined,
     monotonic: clock.monotonic,

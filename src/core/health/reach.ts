@@ -1,6 +1,6 @@
 import { parsedJson } from '../is-record.ts'
 import { CAUSES } from '../network/causes.ts'
-import { get, LONG_MS, type Network } from '../network/get.ts'
+import { get, type Network } from '../network/get.ts'
 import type { Service, ServiceDefinition } from '../service.ts'
 import { degraded, failing, ok, type ProbeContext, type ProbeResult } from './probe.ts'
 import { probeRemote } from './prober.ts'
@@ -30,7 +30,6 @@ const LARGEST_BODY_BYTES = 64 * 1024
 export async function reachable(options: ReachOptions, { signal }: ProbeContext): Promise<ProbeResult> {
   const outcome = await get({
     url: new URL(options.url),
-    timeoutMs: LONG_MS,
     signal,
     largestBytes: options.expect === undefined ? 0 : LARGEST_BODY_BYTES,
     wantsBody: (status) => options.expect !== undefined && status < 500,
@@ -73,7 +72,6 @@ export async function serviceState(
     service,
     health: path,
     format,
-    timeoutMs: LONG_MS,
     signal,
   })
   if (!health.reached) return failing(`no health to be had: ${health.reason}`)

@@ -9,7 +9,7 @@ import { systemClock } from '../host.ts'
 import type { CertificateCheck } from '../incidents/conditions.ts'
 import { causeOf, type Phase } from '../network/causes.ts'
 import { addressesOf, connectTo, hostOf, type Lookup, secure } from '../network/connect.ts'
-import { type GetInput, get, LONG_MS, type Network } from '../network/get.ts'
+import { type GetInput, get, type Network } from '../network/get.ts'
 import type { ServiceDefinition } from '../service.ts'
 import { NO_STARTTLS } from './live.ts'
 
@@ -105,7 +105,6 @@ export function openNetwork(
         ...input,
         url: new URL(input.url),
         headers: { accept: 'application/json', ...input.headers },
-        timeoutMs: LONG_MS,
         signal,
         largestBytes: LARGEST_BODY_BYTES,
         wantsBody: () => input.wantsBody === true,
@@ -122,7 +121,6 @@ export function openNetwork(
         url,
         health,
         format,
-        timeoutMs: LONG_MS,
         clock: systemClock,
         signal,
         network,

@@ -20,7 +20,8 @@ export interface GetInput {
   readonly headers?: Readonly<Record<string, string>>
   /** Puts this there instead. */
   readonly put?: string
-  readonly timeoutMs: number
+  /** A minute if left out, for callers whose own limit arrives as the signal. */
+  readonly timeoutMs?: number
   /** Ends the request early, as its time-out does. */
   readonly signal?: AbortSignal
   readonly largestBytes: number
@@ -53,8 +54,7 @@ type Ended =
 export type GetOutcome = Ended & { readonly phases: Phases }
 
 const LARGEST_HEAD_BYTES = 16 * 1024
-/** For callers whose own limit arrives as the signal: longer than any. */
-export const LONG_MS = 60_000
+const LONGEST_MS = 60_000
 
 /** One bounded GET, or PUT: follows no redirect, decompresses nothing, is over in `timeoutMs`. Never rejects. */
 export function get(input: GetInput): Promise<GetOutcome> {
@@ -88,7 +88,7 @@ export function get(input: GetInput): Promise<GetOutcome> {
       const isAtProxy = (watch.phase === 'dns' || watch.phase === 'tcp') && proxyOf(input.url) !== undefined
       finish({ answered: false, cause: isAtProxy ? 'proxy_refused' : PHASES[watch.phase].timeout })
     }
-    const timer = setTimeout(expire, input.timeoutMs)
+    const timer = setTimeout(expire, input.timeoutMs ?? LONGEST_MS)
     signal?.addEventListener('abort', expire, { once: true })
     if (signal?.aborted) expire()
     const use = (socket: Socket) => {

@@ -138,9 +138,9 @@ async function lintTemplate(
   let files: TemplateFiles | undefined
   try {
     files = await readTemplateFiles(set, definition)
-    const linted = lintCompiled({ files, compiled: await compileFile(files), shown, pages: set.pages })
+    const compiled = await compileFile(files)
+    const { summary, findings } = lintCompiled({ files, compiled, shown, pages: set.pages })
     const foreign = inAnotherLanguage(files, set.language, shown)
-    const { summary, findings } = linted
     return {
       summary: { ...summary, warnings: summary.warnings + foreign.length },
       findings: [...findings, ...foreign],
