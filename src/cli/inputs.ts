@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander'
+import { parseAddress } from '../core/address.ts'
 import { DAY_MS } from '../core/durations.ts'
 import { DIALECTS } from '../core/env/dialects/dialect.ts'
 import { parseDuration } from '../core/env/values.ts'
@@ -197,6 +198,13 @@ export function text(most: number, fault: string, { lines = false } = {}): (text
 
 /** Nothing that a reader sees. */
 const INVISIBLE = /^[\s\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]*$/u
+
+/** A person's address; anything else is wrong usage. `option` begins the sentence. */
+export function addressOf(text: string, option = '') {
+  const parsed = parseAddress(text)
+  if (!parsed.ok) throw wrongUsage(`${option}${parsed.reason}.`)
+  return parsed
+}
 
 export const reason = text(200, 'A reason of 1 to 200 characters is needed.')
 

@@ -3,7 +3,7 @@ import { coursePause } from '../../core/mail/holds.ts'
 import { courseCommand, type Define } from '../command.ts'
 import { failure, listColumns, operatorOf, wrongUsage } from '../context.ts'
 import * as people from '../course/enrolments.ts'
-import { choice } from '../inputs.ts'
+import { addressOf, choice } from '../inputs.ts'
 import { addressHint, courseStatusText, historyText } from '../output/course-text.ts'
 import { iso, labelled, plural } from '../output/text.ts'
 import { resumeStreams } from './mail.ts'
@@ -53,7 +53,7 @@ const show = courseCommand({
   async run(_, { addressOrId: who }, { course }) {
     const byAddress = who.includes('@')
     const stored = byAddress
-      ? await course.findPerson(people.identityOf(who))
+      ? await course.findPerson(addressOf(who).identity)
       : [(await course.findById(who)) ?? []].flat()
     const found = stored.map(published)
     const histories = await Promise.all(found.map(({ id }) => course.history(id)))
@@ -112,7 +112,7 @@ const erase = courseCommand({
   document: 'course erase',
   inputs: { '<address>': 'the address', '--yes': 'do it; without this nothing is changed' },
   async run(context, { address, yes }, { course }) {
-    const identity = people.identityOf(address)
+    const { identity } = addressOf(address)
     if (!yes) throw wrongUsage('erasing cannot be undone: add --yes to confirm.')
     const { existed, related, bytesGone } = await course.erase(identity, operatorOf(context))
     const erased = existed || related > 0

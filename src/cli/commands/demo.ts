@@ -1,7 +1,5 @@
-import { parseAddress } from '../../core/address.ts'
 import { command, type Define } from '../command.ts'
-import { wrongUsage } from '../context.ts'
-import { seconds, value } from '../inputs.ts'
+import { addressOf, seconds, value } from '../inputs.ts'
 
 export const define: Define = ({ platform: { services, courses } }) => {
   const served = services.flatMap(({ name, port }) => (port === undefined ? [] : [name])).join(', ')
@@ -19,8 +17,7 @@ export const define: Define = ({ platform: { services, courses } }) => {
       '--exit': 'end after the last lesson instead of staying up',
     },
     async run(context, { address, day, exit }) {
-      const parsed = parseAddress(address)
-      if (!parsed.ok) throw wrongUsage(`--address: ${parsed.reason}.`)
+      addressOf(address, '--address: ')
       const { runDemo } = await import('../demo/run.ts')
       return runDemo(context, { address, dayMs: day * 1000, exit: exit === true })
     },

@@ -1,4 +1,3 @@
-import { parseAddress } from '../../core/address.ts'
 import { NOTICES } from '../../core/course/definition.ts'
 import type { Course } from '../../core/course/open.ts'
 import {
@@ -15,7 +14,7 @@ import { checkPreferences, openCourses } from '../../daemon/courses.ts'
 import { courseCommand } from '../command.ts'
 import { failure, openProgress, operatorOf, whichPlatform, wrongUsage } from '../context.ts'
 import { LARGEST_LIST, readTextFile } from '../environment.ts'
-import { course, format, unknownName } from '../inputs.ts'
+import { addressOf, course, format, unknownName } from '../inputs.ts'
 import { cadenceText } from '../output/course-text.ts'
 import { complain, iso, plural, table, thousands } from '../output/text.ts'
 
@@ -102,7 +101,7 @@ export const set = courseCommand({
     await asked((async () => checkPreferences({ timeZone, language }))())
     checkCourse(course, id)
     const byAddress = who.includes('@')
-    const person = byAddress ? { identity: identityOf(who) } : { id: who }
+    const person = byAddress ? { identity: addressOf(who).identity } : { id: who }
     const enrolments = await course.set({ ...person, timeZone, language, course: id }, operatorOf(context))
     if (enrolments === 0) throw failure(`no subscription has this ${byAddress ? 'address' : 'id'}.`)
     return { json: { enrolments }, text: `set for ${plural(enrolments, 'course')}, from the next mail on\n` }
@@ -133,7 +132,7 @@ export const resendConfirmation = courseCommand({
   document: 'course resend-confirmation',
   inputs: { '<address>': 'the address' },
   async run(_, { address }, { course }) {
-    const answer = await course.confirmAgain(identityOf(address), { wait: true })
+    const answer = await course.confirmAgain(addressOf(address).identity, { wait: true })
     if (answer.kind === 'none') throw failure('no subscription of this address waits for its confirmation.')
     if (answer.kind === 'not_sent') throw failure(`not sent: ${answer.reason}.`)
     return { json: { sent: true, id: answer.id }, text: 'a confirmation with a new link was sent\n' }
@@ -147,13 +146,6 @@ async function asked<T>(answer: Promise<T>): Promise<T> {
     if (issue === undefined) throw error
     throw wrongUsage(`${issue.path}: ${issue.message}.`)
   })
-}
-
-/** The identity of an address; anything else is wrong usage. */
-export function identityOf(address: string): string {
-  const parsed = parseAddress(address)
-  if (!parsed.ok) throw wrongUsage(`${parsed.reason}.`)
-  return parsed.identity
 }
 
 /** A mistyped name of a course is wrong usage. */

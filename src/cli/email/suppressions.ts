@@ -1,11 +1,10 @@
-import { parseAddress } from '../../core/address.ts'
 import { SUPPRESSION_CAUSES } from '../../core/mail/feedback/event.ts'
 import type { SuppressedAddress } from '../../core/mail/feedback/store.ts'
 import type { SuppressionList } from '../../core/mail/feedback/suppressions.ts'
 import { type CommandData, commandOn, withPlatform } from '../command.ts'
 import { type Context, failure, operatorOf, wrongUsage } from '../context.ts'
 import { LARGEST_LIST, readTextFile } from '../environment.ts'
-import { choice, reason, required } from '../inputs.ts'
+import { addressOf, choice, reason, required } from '../inputs.ts'
 import { iso } from '../output/text.ts'
 
 const listCommand = commandOn<SuppressionList>((context, values, work) =>
@@ -120,7 +119,5 @@ function by(context: Context) {
 }
 
 function changeOf(context: Context, address: string) {
-  const parsed = parseAddress(address)
-  if (!parsed.ok) throw wrongUsage(`${parsed.reason}.`)
-  return { ...by(context), identity: parsed.identity }
+  return { ...by(context), identity: addressOf(address).identity }
 }

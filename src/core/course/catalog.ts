@@ -54,10 +54,7 @@ export function createCatalog(
     return { texts, pinned: new Map(keeping.map((course) => [course.id, pinnedOf(course, texts)])) }
   }
   let loaded: ReturnType<typeof read> | undefined
-  const load = () => {
-    loaded ??= read()
-    return loaded
-  }
+  const load = () => (loaded ??= read())
   const pinnedTexts = createPinnedTexts(log)
   const followed = ({ course: id, courseVersion: version }: Pick<Claim, 'course' | 'courseVersion'>) => {
     const course = byId.get(id)
