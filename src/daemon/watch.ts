@@ -149,7 +149,7 @@ export interface ConditionsOptions extends Pick<DaemonOptions, 'dataFolder' | 'f
   readonly clockAheadMs?: () => number | undefined
 }
 
-/** Checks what no health probe covers: certificates, late or paused lessons, disk, builds, configuration and refused mail. */
+/** Checks what no health probe covers: certificates, late, undecided or paused lessons, disk, builds, configuration and refused mail. */
 export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsOptions) {
   const { settings, store, services, neighbours, channels, outcomes: judge, freeSpace = spaceOf } = options
   const own = settings.site.buildStamp ?? null
@@ -166,9 +166,10 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
     const failure = options.mailFailure?.()
     for (const [name, build] of neighbours) if (!services.includes(name)) builds.set(name, build)
     const isFailing = (name: string) => reports.some(({ probes }) => probes[name]?.state === 'failing')
-    const [lessonsDueSince, holds, told, disk, outcomes, storeTime, lastMail] = await Promise.all([
+    const [due, undecided, holds, told, disk, outcomes, storeTime, lastMail] = await Promise.all([
       // A read error is not reported here: the store and the disk have their own probes.
-      sendsMail ? dueSince(store.course, now).catch(() => undefined) : NONE_DUE,
+      sendsMail ? dueSince(store.course, now).catch(() => undefined) : {},
+      store.persistent ? store.course.undecided().catch(() => undefined) : undefined,
       store.persistent ? store.sending.holds().catch(() => undefined) : [],
       store.persistent ? store.incidents.unfinished(now).catch(() => undefined) : undefined,
       freeSpace(options.dataFolder).catch(() => undefined),
@@ -193,7 +194,8 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
       {
         ...known,
         ...(isRefusalOver(failure, lastMail?.sentAt) && { mailRefused: false }),
-        lessonsDueSince,
+        lessonsDueSince: due,
+        lessonsUndecided: undecided,
         disk,
         writeMs,
         builds: isAlone || builds.size > services.length ? builds : undefined,
@@ -211,8 +213,6 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
     )
   }
 }
-
-const NONE_DUE = { at: undefined, stalledAt: undefined }
 
 async function dueSince(course: Store['course'], now: number) {
   const [first] = await course.listDue(now, 1)

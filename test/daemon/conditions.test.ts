@@ -45,12 +45,14 @@ async function noted(
     known = {},
     told = [],
     stalledAt,
+    undecided = 0,
     ...parts
   }: Partial<Omit<ConditionsOptions, 'known'>> & {
     readonly persistent?: boolean
     readonly holds?: readonly Hold[]
     readonly told?: readonly MessageRecord[]
     readonly stalledAt?: number
+    readonly undecided?: number
     readonly known?: Partial<ReturnType<ConditionsOptions['known']>>
   } = {},
 ) {
@@ -61,6 +63,7 @@ async function noted(
       return [{ nextAttemptAt: NOW - DAY }]
     },
     stalledSince: async () => undefined,
+    undecided: async () => undecided,
   } as unknown as Store['course']
   const incidents = {
     unfinished: async () => ({ incidents: [], messages: told }),
@@ -92,6 +95,17 @@ test('lessons can only be late where mail is configured and the store keeps them
   const holds = [{ stream: 'mail', at: NOW, reason: 'wrong prices' }] as const
   expect(await noted({}, { holds })).toMatchObject({ failing: ['mail_paused'] })
   expect(await noted(MAIL, { persistent: false })).toMatchObject({ failing: [], asked: [] })
+})
+
+test('lessons that were given up are reported, also while courses are paused or mail is not configured', async () => {
+  const holds = [{ stream: 'course', at: NOW, reason: 'wrong prices' }] as const
+  expect(await noted({}, { undecided: 1, holds })).toMatchObject({
+    failing: ['lessons_undecided', 'courses_paused'],
+    reasons: { lessons_undecided: 'given up: 1 lesson' },
+  })
+  expect((await noted(MAIL, { undecided: 2 })).reasons.lessons_undecided).toBe('given up: 2 lessons')
+  expect((await noted({}, { undecided: 2, persistent: false })).names).not.toContain('lessons_undecided')
+  expect((await noted({})).names).toContain('lessons_undecided')
 })
 
 test('mail that nobody takes is reported however little of it there is, unless it is held back', async () => {
@@ -290,12 +304,19 @@ test('five starts within fifteen minutes are reported, until one of them is olde
 test('a store or a disk that cannot be asked leaves its condition out', async () => {
   const lost = () => Promise.reject(new Error('canary'))
   const broken = {
-    course: { listDue: lost },
+    course: { listDue: lost, undecided: lost },
     incidents: { unfinished: lost },
     sending: { holds: lost, stalledSince: lost },
   } as unknown as Store
   const { names } = await noted(MAIL, { store: { ...broken, persistent: true }, freeSpace: lost })
-  const asked = ['lessons_late', 'courses_paused', 'alerts_unheard', 'mail_failing', 'disk_nearly_full']
+  const asked = [
+    'lessons_late',
+    'lessons_undecided',
+    'courses_paused',
+    'alerts_unheard',
+    'mail_failing',
+    'disk_nearly_full',
+  ]
   expect(names.filter((name) => asked.includes(name))).toEqual([])
   expect(names).toContain('certificate_expiring')
 })

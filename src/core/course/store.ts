@@ -177,6 +177,8 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement>, Keep
   listDue(now: number, limit: number, request?: DispatchRequest): Promise<readonly Subscription[]>
   /** Whether a gentle claim would find a lesson now. One look into the index, unless much is overdue. */
   isDue(now: number): Promise<boolean>
+  /** How many lessons were given up and wait for `course resolve`. Reads the index of what is in trouble. */
+  undecided(): Promise<number>
   /** When every attempt began to fail, if by `before` and nobody's lesson was sent since: one mailbox is not enough. */
   stalledSince(input: { readonly now: number; readonly before: number }): Promise<number | undefined>
   /** `lessons`: of the longest course. */

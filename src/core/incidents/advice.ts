@@ -21,6 +21,13 @@ const ALL = {
     means: 'people get their lessons later than promised; none is lost',
     ...start('course status', 'dispatch-stalled'),
   },
+  lessons_undecided: {
+    dependsOn: ['store'],
+    label: 'Lessons',
+    words: { is: 'wait for your decision', still: 'still wait for your decision', ended: 'are all decided' },
+    means: 'their readers get no more lessons until platformctl course resolve says retry or sent',
+    ...start('course status', 'unknown-deliveries'),
+  },
   disk_nearly_full: {
     label: 'The disk of the data folder',
     words: { is: 'is nearly full', still: 'is still nearly full', ended: 'has room again' },

@@ -15,6 +15,8 @@ export interface SelfObservations {
   readonly areCertificatesRead?: boolean
   /** When lessons became due that are not sent yet. */
   readonly lessonsDueSince?: LessonsDue | undefined
+  /** How many wait for an operator's decision. */
+  readonly lessonsUndecided?: number | undefined
   readonly disk?: { readonly freeBytes: number; readonly bytes: number } | undefined
   readonly writeMs?: number | undefined
   /** The build that each service reports; null is unstamped. Undefined: no other service was reached. */
@@ -36,9 +38,9 @@ export interface SelfObservations {
 
 interface LessonsDue {
   /** The first that waits for an attempt; undefined: none does. */
-  readonly at: number | undefined
+  readonly at?: number | undefined
   /** One that failed while no lesson was sent at all; undefined: none did. */
-  readonly stalledAt: number | undefined
+  readonly stalledAt?: number | undefined
 }
 
 export interface CertificateCheck {
@@ -61,8 +63,7 @@ export function conditionsReport(
   readonly service: string
   readonly probes: Readonly<Partial<Record<ConditionName, ProbeResult>>>
 } {
-  const { lessonsDueSince, disk, writeMs, holds, halfConfigured, mailRefused, outcomes = {} } = observed
-  const { alerts, builds, clock, starts = [], scheduleStalledMs: stalledMs } = observed
+  const { lessonsDueSince, lessonsUndecided, holds, halfConfigured, outcomes = {}, starts = [] } = observed
   const certificate = certificateReason(observed.certificates, now)
   const paused = holds && pauseReasons(holds)
   // Lessons of a paused course are late on purpose, and the pause has an alert of its own.
@@ -72,39 +73,39 @@ export function conditionsReport(
     probes: given({
       certificate_expiring:
         certificate || observed.areCertificatesRead !== false ? result(certificate) : undefined,
-      lessons_late: due && result(lateReason(due, now)),
-      disk_nearly_full: disk && result(diskReason(disk)),
-      disk_slow:
-        writeMs === undefined ? undefined : unless(writeMs <= WRITE_MS, `a write took ${seconds(writeMs)}`),
-      build_skew: builds && result(skewReason(builds)),
-      half_configured: unless(halfConfigured.length === 0, `half-configured: ${halfConfigured.join(', ')}`),
-      mail_refused: mailRefused === undefined ? undefined : result(mailRefused || undefined),
+      lessons_late: known(due, (one) => lateReason(one, now)),
+      lessons_undecided: known(lessonsUndecided, (n) => when(n > 0, `given up: ${counted(n, 'lesson')}`)),
+      disk_nearly_full: known(observed.disk, diskReason),
+      disk_slow: known(observed.writeMs, (ms) => when(ms > WRITE_MS, `a write took ${seconds(ms)}`)),
+      build_skew: known(observed.builds, skewReason),
+      half_configured: known(halfConfigured.join(', '), (all) => when(all !== '', `half-configured: ${all}`)),
+      mail_refused: known(observed.mailRefused, (reason) => reason || undefined),
       ...Object.fromEntries(Object.entries(outcomes).map(([name, reason]) => [name, result(reason)])),
       // A process that looks has started.
       start_refused: ok(true),
       restart_loop: result(restartReason(starts, now)),
-      schedule_stalled:
-        stalledMs === undefined
-          ? undefined
-          : unless(stalledMs < STALLED_MS, `no progress for ${minutes(stalledMs)}`),
-      alerts_unheard: alerts && result(unheardReason(alerts)),
-      clock_wrong: clock && result(clockReason(clock)),
-      courses_paused: paused && result(paused.courses),
-      mail_paused: paused && result(paused.mail),
+      schedule_stalled: known(observed.scheduleStalledMs, (ms) =>
+        when(ms >= STALLED_MS, `no progress for ${minutes(ms)}`),
+      ),
+      alerts_unheard: known(observed.alerts, unheardReason),
+      clock_wrong: known(observed.clock, clockReason),
+      courses_paused: known(paused, ({ courses }) => courses),
+      mail_paused: known(paused, ({ mail }) => mail),
     }),
   }
 }
 
 const result = (reason: string | undefined) => (reason === undefined ? ok(true) : failing(reason))
-const unless = (isWell: boolean, reason: string) => (isWell ? ok(true) : failing(reason))
+const when = (fails: boolean, reason: string) => (fails ? reason : undefined)
+const known = <T>(seen: T | undefined, reasonOf: (seen: T) => string | undefined) =>
+  seen === undefined ? undefined : result(reasonOf(seen))
 
 /** Courses that were paused together with other mail are part of that pause, so that one pause is one incident. */
 function pauseReasons(holds: readonly Hold[]): { courses: string | undefined; mail: string | undefined } {
   const pauses = heldTogether(holds)
   const courses = pauses.find(({ streams }) => streams.join() === 'course')
-  const mail = pauses.filter((one) => one !== courses)
-  const said = mail.map(({ streams, reason }) => `${streams.join(', ')}: ${reason}`)
-  return { courses: courses?.reason, mail: said.length === 0 ? undefined : said.join('; ') }
+  const mail = pauses.flatMap((one) => (one === courses ? [] : `${one.streams.join(', ')}: ${one.reason}`))
+  return { courses: courses?.reason, mail: mail.join('; ') || undefined }
 }
 
 /** Causes whose alerts leave also while alerts are paused: somebody must hear of every pause. */
@@ -149,9 +150,8 @@ const seconds = (ms: number) => counted(Math.round(ms / 1000), 'second')
 const minutes = (ms: number) => counted(Math.floor(ms / MINUTE_MS), 'minute')
 
 function clockReason({ aheadMs, of }: NonNullable<SelfObservations['clock']>): string | undefined {
-  return Math.abs(aheadMs) <= CLOCK_MS
-    ? undefined
-    : `${seconds(Math.abs(aheadMs))} ${aheadMs > 0 ? 'ahead of' : 'behind'} ${of}`
+  const apartMs = Math.abs(aheadMs)
+  return when(apartMs > CLOCK_MS, `${seconds(apartMs)} ${aheadMs > 0 ? 'ahead of' : 'behind'} ${of}`)
 }
 
 /** The starts that count: a loop of restarts is over when the last one is this long ago. */
@@ -159,10 +159,8 @@ export const recentStarts = (starts: readonly number[], now: number) =>
   starts.filter((at) => Math.abs(now - at) < RESTARTS.withinMs)
 
 export function restartReason(starts: readonly number[], now: number): string | undefined {
-  const recent = recentStarts(starts, now)
-  return recent.length < RESTARTS.most
-    ? undefined
-    : `started ${recent.length} times within ${minutes(RESTARTS.withinMs)}`
+  const { length } = recentStarts(starts, now)
+  return when(length >= RESTARTS.most, `started ${length} times within ${minutes(RESTARTS.withinMs)}`)
 }
 
 /** A lesson is late one hour after the full hour that follows its time: an outage that ends is made up for by then. */

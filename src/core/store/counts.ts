@@ -1,14 +1,13 @@
 import type { DispatchRequest } from '../course/dispatch-request.ts'
 import type { Backlog, CourseCounts, CourseStore } from '../course/store.ts'
 import type { Problem, SubscriptionState } from '../course/subscription.ts'
+import { UNREADABLE } from '../course/transitions/claim.ts'
 import { DAY_MS, HOUR_MS } from '../durations.ts'
 import { all, first, getTime, type Sql, type Steps, scalar } from './sql.ts'
 import { subscriptions } from './subscriptions.ts'
 
 /** The name in `meta` of the time at which the last lesson was sent, to within seconds. */
 export const SENT_NOTE = 'lesson_sent_at'
-
-const FIRST = { since: Number.MIN_SAFE_INTEGER, id: '' }
 
 /** When the lesson in hand became due, as `recordOf` reads it. */
 export const LESSON_DUE = `coalesce(due_at, confirmed_at + CAST(${DAY_MS} AS bigint) * {length sent_days})`
@@ -28,18 +27,18 @@ function bothHalves(select: string, bounds: string): string {
   return `${planned} AND {neverFailed} AND ${bounds} UNION ALL ${planned} AND {failed} AND ${bounds}`
 }
 const TROUBLED = 'FROM subscription {by subscription_problem} WHERE problem_kind IS NOT NULL'
+/** Given up to an operator, if there is no next attempt. */
+export const MAY_BE_UNDECIDED = "state = 'confirmed' AND problem_kind IN ('parked', 'unknown')"
+const LATER = 'FILTER (WHERE next_attempt_at > @now)'
 
 export const TEXTS = {
-  due: `SELECT CAST(coalesce(sum(n), 0) AS bigint) AS count, min(oldest) AS oldest
-      FROM (${bothHalves('SELECT count(*) AS n, min(next_attempt_at) AS oldest', 'next_attempt_at <= @now')}) AS halves`,
   // Lessons with a problem or out for sending: attempts moved their next attempt, but not the time they became due.
-  inHand: `SELECT count(*) FILTER (WHERE waits AND at > @now) AS waiting,
-        count(*) FILTER (WHERE NOT waits AND at > @now) AS sending,
-        min(at) FILTER (WHERE waits AND at > @now) AS next, min(due) AS oldest
-      FROM (
-        SELECT true AS waits, next_attempt_at AS at, ${LESSON_DUE} AS due ${TROUBLED} AND ${ASKED_FOR}
-        UNION ALL SELECT false, next_attempt_at, ${LESSON_DUE} FROM subscription {by subscription_claimed}
-          WHERE claimed_at IS NOT NULL AND ${ASKED_FOR} AND problem_kind IS NULL) AS in_hand`,
+  backlog: `SELECT CAST(sum(due) AS bigint) AS due, CAST(sum(waiting) AS bigint) AS waiting,
+        CAST(sum(sending) AS bigint) AS sending, min(next) AS next_try_at, min(oldest) AS oldest_due_at
+      FROM (${bothHalves('SELECT count(*) AS due, 0 AS waiting, 0 AS sending, CAST(NULL AS bigint) AS next, min(next_attempt_at) AS oldest', 'next_attempt_at <= @now')}
+        UNION ALL SELECT 0, count(*) ${LATER}, 0, min(next_attempt_at) ${LATER}, min(${LESSON_DUE}) ${TROUBLED} AND ${ASKED_FOR}
+        UNION ALL SELECT 0, 0, count(*) ${LATER}, NULL, min(${LESSON_DUE}) FROM subscription {by subscription_claimed}
+          WHERE claimed_at IS NOT NULL AND ${ASKED_FOR} AND problem_kind IS NULL) AS parts`,
   byHour: `SELECT CAST((at - @now) / ${HOUR_MS} AS bigint) AS hour, count(*) AS count FROM (${bothHalves(
     'SELECT next_attempt_at AS at',
     `next_attempt_at > @now AND next_attempt_at < @now + ${DAY_MS}`,
@@ -51,6 +50,9 @@ export const TEXTS = {
   isDue: `${bothHalves('SELECT 1 AS one', `next_attempt_at <= @now AND ${IS_GENTLE}`)} LIMIT 1`,
   problems: `SELECT * FROM subscription WHERE problem_kind IS NOT NULL AND (problem_since, id) > (@since, @id)
       ORDER BY problem_since, id LIMIT @limit`,
+  // Without those that nobody can resolve before their row is repaired.
+  undecided: `SELECT count(*) AS count ${TROUBLED} AND ${MAY_BE_UNDECIDED} AND next_attempt_at IS NULL
+      AND problem_reason IS DISTINCT FROM '${UNREADABLE}'`,
   stalled: `WITH last AS (
         SELECT coalesce((SELECT CAST(value AS bigint) FROM meta WHERE name = '${SENT_NOTE}'), (SELECT max(last_sent_at) FROM subscription), 0) AS at)
       SELECT ${LESSON_DUE} AS due ${TROUBLED} AND problem_kind IN ('failed', 'unknown', 'parked')
@@ -60,21 +62,11 @@ export const TEXTS = {
 }
 
 export function counts({ one, read }: Sql) {
-  function* backlog(now: number, request?: DispatchRequest): Steps<Backlog> {
-    const due = yield* first<{ count: number; oldest: number | undefined }>(TEXTS.due, { ...request, now })
-    type InHand = { waiting: number; sending: number; next?: number; oldest?: number }
-    const inHand = yield* first<InHand>(TEXTS.inHand, { ...request, now })
-    const oldest = [due?.oldest, inHand?.oldest].filter((time) => time !== undefined)
-    return {
-      due: due?.count ?? 0,
-      waiting: inHand?.waiting ?? 0,
-      sending: inHand?.sending ?? 0,
-      nextTryAt: inHand?.next,
-      oldestDueAt: oldest.length === 0 ? undefined : Math.min(...oldest),
-    }
-  }
+  // Sums over no rows are a row too.
+  const backlog = (now: number, request?: DispatchRequest) =>
+    first(TEXTS.backlog, { ...request, now }) as Steps<Backlog>
   return {
-    backlog: (now, request) => read(() => backlog(now, request)),
+    backlog: (now, request) => one(backlog(now, request)),
     lastSentAt: () => read(() => getTime(SENT_NOTE)),
     counts: (now, longest = 0) =>
       read(function* (): Steps<CourseCounts> {
@@ -83,10 +75,9 @@ export function counts({ one, read }: Sql) {
         const hours = yield* all<{ hour: number; count: number }>(TEXTS.byHour, { now })
         const { due, sending, ...inHand } = yield* backlog(now)
         const most = Math.max(longest, ...states.map(({ lessons }) => lessons))
-        const of = (wanted: string) => states.filter(({ course }) => course === wanted)
-        const courses = [...new Set(states.map(({ course }) => course))].sort()
+        const courses = [...Map.groupBy(states, ({ course }) => course)].sort()
         return {
-          byCourse: Object.fromEntries(courses.map((course) => [course, byState(of(course))])),
+          byCourse: Object.fromEntries(courses.map(([course, of]) => [course, byState(of)])),
           byState: byState(states),
           byLessons: Array.from({ length: most + 1 }, (_, sent) =>
             sum(states, ({ state, lessons }) => state === 'confirmed' && lessons === sent),
@@ -100,7 +91,9 @@ export function counts({ one, read }: Sql) {
       }),
     listDue: (now, limit, request) => one(subscriptions.list(TEXTS.listDue, { ...request, now, limit })),
     isDue: async (now) => (await one(first(TEXTS.isDue, { now }))) !== undefined,
-    listProblems: (limit, after = FIRST) => one(subscriptions.list(TEXTS.problems, { limit, ...after })),
+    listProblems: (limit, after = { since: Number.MIN_SAFE_INTEGER, id: '' }) =>
+      one(subscriptions.list(TEXTS.problems, { limit, ...after })),
+    undecided: async () => (await one(scalar<number>(TEXTS.undecided))) ?? 0,
     stalledSince: (at) => one(scalar(TEXTS.stalled, at)),
   } satisfies Partial<CourseStore>
 }

@@ -1,7 +1,7 @@
 import { MINUTE_MS, MOST_SKEW_MS } from '../durations.ts'
 import * as counting from '../mail/feedback/sending.ts'
 import * as holding from '../mail/holds.ts'
-import { LESSON_DUE, SENT_NOTE } from './counts.ts'
+import { LESSON_DUE, MAY_BE_UNDECIDED, SENT_NOTE } from './counts.ts'
 import type { JournalEntry } from './journal.ts'
 import type { Sql, Steps } from './sql.ts'
 import { addAudit, all, first, insertRows, journal, lock, run, SPACE, scalar } from './sql.ts'
@@ -47,7 +47,7 @@ export const TEXTS = {
       UNION ALL SELECT 'course', CASE WHEN claimed_at IS NULL OR problem_kind IS NOT NULL THEN next_attempt_at ELSE claimed_at END,
           problem_kind IS NOT NULL, ${LESSON_DUE}
         FROM subscription
-        WHERE next_attempt_at IS NOT NULL OR (state = 'confirmed' AND problem_kind IN ('parked', 'unknown'))
+        WHERE next_attempt_at IS NOT NULL OR (${MAY_BE_UNDECIDED})
       UNION ALL SELECT 'alert', NULL, true, m.at
         FROM alert_message m JOIN incident i ON i.id = m.incident
         WHERE m.outcome = 'failed' AND i.closed_at IS NULL) AS queued

@@ -14,7 +14,7 @@ import {
 import { endedByBounce } from './leave.ts'
 
 /** The problem of a record whose list of days is damaged. */
-const UNREADABLE = 'its list of days sent cannot be read: repair the row, then resolve it'
+export const UNREADABLE = 'its list of days sent cannot be read: repair the row, then resolve it'
 /** The problem of a lesson whose sender ended before it knew the outcome. */
 const LOST_ATTEMPT = 'the process that sent it ended before it knew the outcome'
 
