@@ -10,16 +10,14 @@ const PUBLIC = `(?=M)${BASE64}`
 /** Finds values that are not one key, or two separated by a comma. */
 const unless = (key: string) => new RegExp(`^(?!\\s*${key}(?:\\s*,\\s*${key})?\\s*$)`)
 
-/** What the rules refuse: values that a lenient decoder would turn into an empty or short key. */
-export const NO_SIGNING_KEYS = unless(SIGNING)
-export const NO_PUBLIC_KEYS = unless(PUBLIC)
-export const NO_PREFIXED_KEY = new RegExp(`^\\s*whsec_(?!${BASE64}\\s*$)`)
-
-/** Rules about keys that cannot be used: the daemon calls them wrong usage, as it does a malformed STORE_URL. */
+/**
+ * Rules about keys that cannot be used: the daemon calls them wrong usage, as it does a malformed STORE_URL. They refuse
+ * values that a lenient decoder would turn into an empty or short key.
+ */
 export const KEY_RULES = {
-  signing: 'feedback-signing-key',
-  public: 'feedback-public-key',
-  alerts: 'alerts-signing-key',
+  signing: { id: 'feedback-signing-key', value: unless(SIGNING) },
+  public: { id: 'feedback-public-key', value: unless(PUBLIC) },
+  alerts: { id: 'alerts-signing-key', value: new RegExp(`^\\s*whsec_(?!${BASE64}\\s*$)`) },
 } as const
 
 const SIGNING_KEY = new RegExp(`^${SIGNING}$`)

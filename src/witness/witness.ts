@@ -8,14 +8,7 @@ import { attempt, jsonObject } from '../core/is-record.ts'
 import type { Network } from '../core/network/get.ts'
 import { openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
-import {
-  readSnapshot,
-  type SignedSnapshot,
-  type Snapshot,
-  sign,
-  signingKey,
-  type WitnessSecret,
-} from '../core/witness.ts'
+import { readSnapshot, type SignedSnapshot, sign, signingKey, type WitnessSecret } from '../core/witness.ts'
 import { askPeer, askPlatform } from './ask.ts'
 import type { KeptStatus } from './files.ts'
 import { followOutages } from './outages.ts'
@@ -34,7 +27,7 @@ interface WitnessOptions {
 }
 
 export interface Known extends Omit<KeptStatus, 'snapshot'> {
-  readonly snapshot: Snapshot | undefined
+  readonly snapshot: ReturnType<typeof readSnapshot>
   readonly view: View
   readonly reason: string | undefined
   /** Why each peer is not heard; undefined: it is. */

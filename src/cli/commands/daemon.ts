@@ -197,7 +197,7 @@ async function explain(
     for (const finding of errors)
       context.stderr.write(`${findingText(finding, paint, terminalColumns(context.stderr))}\n\n`)
     const { KEY_RULES } = await import('../../core/webhook-key.ts')
-    const unusableKey = errors.some(({ id }) => Object.values<string>(KEY_RULES).includes(id))
+    const unusableKey = errors.some(({ id }) => Object.values(KEY_RULES).some((rule) => rule.id === id))
     throw new CommandError(
       unusableKey ? EXIT.usage : EXIT.failed,
       'the environment is half-configured, so nothing was started; platformctl preflight shows the whole report.',

@@ -1,12 +1,6 @@
 import { NOTICES } from '../../core/course/definition.ts'
 import type { Course } from '../../core/course/open.ts'
-import {
-  CSV_HEAD,
-  type LeftOut,
-  type PeopleReading,
-  personLine,
-  readPeople,
-} from '../../core/course/people.ts'
+import { CSV_HEAD, type PeopleReading, personLine, readPeople } from '../../core/course/people.ts'
 import type { EnrolAnswer } from '../../core/course/store.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { given } from '../../core/given.ts'
@@ -236,7 +230,7 @@ export const importPeople = courseCommand({
   },
 })
 
-const WHY: Readonly<Record<LeftOut, string>> = {
+const WHY = {
   unsubscribed: 'unsubscribed from this course; only they can begin it again',
   unconfirmed: 'never confirmed; they have to subscribe',
   suppressed: 'on the suppression list',

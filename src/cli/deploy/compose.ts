@@ -1,12 +1,5 @@
 import { shellWord } from '../../core/daemon-record.ts'
-import {
-  type DeployFile,
-  type Places,
-  type Subject,
-  WITNESS_PORT,
-  WITNESS_WORDS,
-  yamlName,
-} from './subject.ts'
+import { type DeployFile, type Places, type Subject, WITNESS, yamlName } from './subject.ts'
 
 const POSTGRES = `  postgres:
     image: postgres:18@sha256:3a82e1f56c8f0f5616a11103ac3d47e632c3938698946a7ad26da0df1334744a
@@ -134,7 +127,7 @@ ${linesOf(read, (one) => `      ${one}_FILE: /run/secrets/${one}\n`)}`,
   .join('\n')}
 secrets:
 ${names.map((one) => `  ${yamlName(one)}:\n    file: secrets/${one}\n`).join('')}`
-  const words = [...WITNESS_WORDS, '--host', '0.0.0.0', '--data', '/data']
+  const words = [...WITNESS.words, '--host', '0.0.0.0', '--data', '/data']
   const witness = `# A witness, on another machine than the platform (docs/guides/witness.md), with the image of web:
 #   openssl rand -base64 32 > ${file('secrets/WITNESS_SECRET')}
 #   docker compose -f ${file('compose.witness.yaml')} up --detach --wait
@@ -156,12 +149,12 @@ services:
       - path: witness.env
         required: false
     ports:
-      - '127.0.0.1:${WITNESS_PORT}:${WITNESS_PORT}'
+      - '127.0.0.1:${WITNESS.port}:${WITNESS.port}'
     command: [ ${words.map((word) => JSON.stringify(word)).join(', ')} ]
     restart: unless-stopped
     # Healthy while it answers, also when the platform does not.
     healthcheck:
-      test: [ "CMD", "node", "-e", "require('http').get('http://127.0.0.1:${WITNESS_PORT}/health', (r) => process.exit(r.statusCode === 200 ? 0 : 1)).on('error', () => process.exit(1))" ]
+      test: [ "CMD", "node", "-e", "require('http').get('http://127.0.0.1:${WITNESS.port}/health', (r) => process.exit(r.statusCode === 200 ? 0 : 1)).on('error', () => process.exit(1))" ]
       interval: 30s
       timeout: 6s
       retries: 3

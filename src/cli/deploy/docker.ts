@@ -1,6 +1,6 @@
 import { shellWord } from '../../core/daemon-record.ts'
 import { WEB } from '../../core/service.ts'
-import { type DeployFile, type Places, type Subject, WITNESS_PORT, WITNESS_WORDS } from './subject.ts'
+import { type DeployFile, type Places, type Subject, WITNESS } from './subject.ts'
 
 /** Where the definition is in an image; commands that are run there find it. */
 const HOME = '/platform'
@@ -37,7 +37,7 @@ CMD ${list([...daemonWords(subject, service), '--data', '/data'])}
 #   docker build -f ${file} --target web --build-arg BUILD_STAMP="$(git rev-parse HEAD)" -t ${name}-web .
 # A witness on another machine runs the same image (docs/guides/witness.md):
 #   docker run --detach --restart unless-stopped --no-healthcheck --env-file witness.env --volume witness:/data \\
-#     --publish 127.0.0.1:${WITNESS_PORT}:${WITNESS_PORT} ${name}-web ${WITNESS_WORDS.join(' ')} --host 0.0.0.0 --data /data
+#     --publish 127.0.0.1:${WITNESS.port}:${WITNESS.port} ${name}-web ${WITNESS.words.join(' ')} --host 0.0.0.0 --data /data
 # By digest, so that a build is of what was looked at; Dependabot and Renovate raise it.
 ARG NODE_IMAGE=node:24-bookworm-slim@sha256:6f7b03f7c2c8e2e784dcf9295400527b9b1270fd37b7e9a7285cf83b6951452d
 

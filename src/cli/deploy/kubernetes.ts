@@ -1,6 +1,6 @@
 import { WEB } from '../../core/service.ts'
 import { daemonWords } from './docker.ts'
-import { type DeployFile, type Subject, WITNESS_PORT, WITNESS_WORDS, yamlName } from './subject.ts'
+import { type DeployFile, type Subject, WITNESS, yamlName } from './subject.ts'
 
 const SECRETS = '/run/secrets/platform'
 
@@ -166,7 +166,7 @@ ${head('networking.k8s.io/v1', 'NetworkPolicy', yamlName(role))}spec:
 
 /** One pod for another cluster, with a volume, so that a restart repeats no alert. */
 function witness({ name }: Subject): string {
-  const words = [...WITNESS_WORDS, '--host', '0.0.0.0', '--env-file', `${SECRETS}/env`, '--data', '/data']
+  const words = [...WITNESS.words, '--host', '0.0.0.0', '--env-file', `${SECRETS}/env`, '--data', '/data']
   const labels = `{ app.kubernetes.io/part-of: ${yamlName(name)}, app.kubernetes.io/name: witness }`
   return `# A witness, in another cluster than the platform (docs/guides/witness.md). witness.env holds WITNESS_SECRET, which the platform
 # lists as NAME:SECRET, and the variables of an alert channel:
@@ -197,7 +197,7 @@ ${POD_SECURITY}      containers:
             requests: { cpu: 10m, memory: 64Mi }
             limits: { memory: 256Mi }
 ${CONTAINER_SECURITY}          ports:
-            - { name: http, containerPort: ${WITNESS_PORT} }
+            - { name: http, containerPort: ${WITNESS.port} }
           # It is ready, and serves the last known page, also when the platform is not.
           readinessProbe:
             httpGet: { path: /health, port: http }
@@ -210,5 +210,5 @@ ${ALIVE}          volumeMounts:
         - name: data
           persistentVolumeClaim: { claimName: witness }
 ${volumes(`${name}-witness`)}---
-${endpoint('witness', labels, WITNESS_PORT)}`
+${endpoint('witness', labels, WITNESS.port)}`
 }

@@ -24,9 +24,11 @@ export interface DeployFile {
   readonly optional?: true
 }
 
-/** The arguments of a witness, for the operator to edit. */
-export const WITNESS_WORDS = ['witness', '--platform', 'https://www.example.com', '--name', 'vienna'] as const
-export const WITNESS_PORT = 3100
+/** A witness: its port, and its arguments for the operator to edit. */
+export const WITNESS = {
+  port: 3100,
+  words: ['witness', '--platform', 'https://www.example.com', '--name', 'vienna'],
+} as const
 
 /** The secrets of the engine that an operator makes and that need nothing else. */
 const MADE = ['EMAIL_DISPATCH_SECRET', 'EMAIL_LINK_SECRET', 'HEALTH_DEEP_TOKEN']

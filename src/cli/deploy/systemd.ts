@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { type DeployFile, type Subject, WITNESS_WORDS } from './subject.ts'
+import { type DeployFile, type Subject, WITNESS } from './subject.ts'
 
 const LIMITS = `MemoryMax=1G
 TasksMax=64
@@ -154,7 +154,7 @@ After=network-online.target
 
 [Service]
 Type=exec
-ExecStart=/usr/bin/platformctl ${WITNESS_WORDS.join(' ')} --env-file %d/env --data %S/platformctl-witness
+ExecStart=/usr/bin/platformctl ${WITNESS.words.join(' ')} --env-file %d/env --data %S/platformctl-witness
 # Stays root:root 0600 on disk; the witness reads a copy that nobody else can.
 LoadCredential=env:/etc/platformctl/witness.env
 Restart=on-failure

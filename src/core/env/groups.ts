@@ -1,10 +1,4 @@
-import {
-  dkimPrivateKey,
-  KEY_RULES,
-  NO_PREFIXED_KEY,
-  NO_PUBLIC_KEYS,
-  NO_SIGNING_KEYS,
-} from '../webhook-key.ts'
+import { dkimPrivateKey, KEY_RULES } from '../webhook-key.ts'
 import type { GroupDefinition, RuleCondition, VariableDefinition } from './definition.ts'
 import type { StandardSchema } from './kinds.ts'
 
@@ -538,18 +532,16 @@ export const baseGroups = {
         fix: 'Set both, or neither to ignore the provider’s reports.',
       },
       {
-        id: KEY_RULES.signing,
+        ...KEY_RULES.signing,
         forbidden: 'MAILER_FEEDBACK_SECRET',
-        value: NO_SIGNING_KEYS,
         where: { variable: 'MAILER_FEEDBACK_PROVIDER', of: ['standard', 'resend'] },
         cause:
           'MAILER_FEEDBACK_SECRET is not a key that webhooks can be verified with: anybody could forge them.',
         fix: 'Set it to base64 of at least 24 bytes, with or without whsec_ before it: the provider’s signing secret, or one of your own from openssl rand -base64 32.',
       },
       {
-        id: KEY_RULES.public,
+        ...KEY_RULES.public,
         forbidden: 'MAILER_FEEDBACK_SECRET',
-        value: NO_PUBLIC_KEYS,
         where: { variable: 'MAILER_FEEDBACK_PROVIDER', of: ['sendgrid'] },
         cause: 'MAILER_FEEDBACK_SECRET is not a public key, so every webhook of SendGrid would be refused.',
         fix: 'Set it to the verification key, in base64, that the settings of the signed event webhook show.',
@@ -666,9 +658,8 @@ export const baseGroups = {
       noRoutingKey('alerts-pagerduty-key', 'ALERT_WEBHOOK_URL', PAGERDUTY_WITHOUT_KEY),
       noRoutingKey('alerts-pagerduty-format-key', 'ALERT_WEBHOOK_FORMAT', 'pagerduty'),
       {
-        id: KEY_RULES.alerts,
+        ...KEY_RULES.alerts,
         forbidden: 'ALERT_WEBHOOK_SECRET',
-        value: NO_PREFIXED_KEY,
         cause: 'ALERT_WEBHOOK_SECRET starts with whsec_, but no key follows: anybody could forge alerts.',
         fix: 'Set it to whsec_ and the base64 of at least 24 bytes, for example from openssl rand -base64 32, or to a text without whsec_.',
       },

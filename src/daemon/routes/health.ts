@@ -1,12 +1,6 @@
 import type * as z from 'zod'
 import { perTick } from '../../core/calls.ts'
-import {
-  fold,
-  type HealthReport,
-  httpStatus,
-  type ProbeResult,
-  toHealthJson,
-} from '../../core/health/probe.ts'
+import { type HealthReport, httpStatus, type ProbeResult, toHealthJson } from '../../core/health/probe.ts'
 import type { Timer } from '../../core/host.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import { type ServiceDefinition, WEB } from '../../core/service.ts'
@@ -162,7 +156,7 @@ function answersOf(
     }
     const alone: HealthReport = {
       service,
-      state: fold([own]),
+      state: isUp ? 'ok' : 'failing',
       build: null,
       ...times,
       probes: { [probe]: own },

@@ -7,15 +7,7 @@ import { type ServiceDefinition, WEB } from '../../core/service.ts'
 import type { BodySpec } from '../http/body.ts'
 import type { RouteFacts } from '../http/context.ts'
 import { jsonResponse } from '../http/respond.ts'
-import {
-  type Answer,
-  defineRoute,
-  json,
-  type Parameter,
-  type Route,
-  type RouteRow,
-  type Security,
-} from '../http/route.ts'
+import { type Answer, defineRoute, json, type Parameter, type Route, type Site } from '../http/route.ts'
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 type JsonObject = { readonly [key: string]: Json }
@@ -41,7 +33,7 @@ const ErrorAnswer = z.strictObject({
 const bearer = (description: string, more: JsonObject = {}) => {
   return { type: 'http', scheme: 'bearer', ...more, description }
 }
-const SECURITY: Readonly<Record<Security, JsonObject>> = {
+const SECURITY: Readonly<Record<NonNullable<Route['security']>, JsonObject>> = {
   identity: bearer('A token of the datastore, with expiry, subject and e-mail; or the service role’s.', {
     bearerFormat: 'JWT',
   }),
@@ -71,7 +63,7 @@ const SECURITY: Readonly<Record<Security, JsonObject>> = {
 export async function openapiDocument(
   platform: ResolvedPlatform,
   /** Of web. */
-  routes: readonly (RouteFacts & RouteRow)[],
+  routes: Site['routes'],
   addressOf: (service: string) => string,
 ): Promise<Document> {
   const schemas: Schemas = { Error: jsonSchema(ErrorAnswer, 'output') }

@@ -9,19 +9,8 @@ import { ANCHOR, assertRead, readNamedJournal, type SinceOptions, uncovered } fr
 import { checkRows, type StoreMaintenance, upkeep, VERIFIED_AT, verifyResult } from '../maintenance.ts'
 import { POSTGRES_STEPS, TABLES } from '../migrations.ts'
 import { replay, takeTold, toldBy } from '../replay.ts'
-import { assertReadable, metaIn, readSchema, type StoreSchema, schemaVersion } from '../schema.ts'
-import {
-  addAudit,
-  all,
-  first,
-  getMeta,
-  OWNER,
-  rowReader,
-  type Sql,
-  type Steps,
-  scalar,
-  setMeta,
-} from '../sql.ts'
+import { assertReadable, metaIn, readSchema, schemaVersion } from '../schema.ts'
+import { addAudit, all, first, getMeta, OWNER, rowReader, type Sql, scalar, setMeta } from '../sql.ts'
 import { createPool, type Pool, type Queryable, STATEMENT_MS, transaction, withPool } from './connection.ts'
 import { explained, PLACE, READ_ONLY } from './faults.ts'
 import { assertThere, migrate, performer, plainSql, SIZE } from './sql.ts'
@@ -64,7 +53,7 @@ export function maintenanceOfPostgres(url: Secret): StoreMaintenance {
 export const postgresSchema = (url: Secret) =>
   withPool(url, (pool) => plainSql(pool).read(writableSchema), STATEMENT_MS)
 
-function* writableSchema(): Steps<StoreSchema | undefined> {
+function* writableSchema() {
   const { version, latest } = yield* readSchema(POSTGRES_STEPS.length)
   if ((yield* scalar('SHOW transaction_read_only')) !== 'off') throw codeError(READ_ONLY)
   return version === 0 ? undefined : { version, latest, owner: yield* metaIn(OWNER) }
