@@ -74,7 +74,7 @@ export function checkSlots(mail: CompiledMail, slots: Readonly<Record<string, st
   for (const [name, { type }] of entries) {
     const value: unknown = slots[name]
     if (value === undefined) throw new SlotError(`the slot ${name} has no value`)
-    if (typeof value !== 'string' || !(type === 'url' ? isSafeUrl(value) : isSafeText(value)))
+    if (typeof value !== 'string' || !isOfType(type, value))
       throw new SlotError(`the value of the slot ${name} is not a ${type}`)
   }
   if (Object.keys(slots).length === entries.length) return
@@ -90,6 +90,10 @@ export function fill(parts: readonly Part[], slots: Readonly<Record<string, stri
   }
   return filled
 }
+
+/** Whether a slot of this type takes the value. */
+export const isOfType = (type: Slot['type'], value: string): boolean =>
+  type === 'url' ? isSafeUrl(value) : isSafeText(value)
 
 /** Whether an http or https URL is safe in an attribute, in plain text and in a header field. */
 export const isSafeUrl = (value: string): boolean =>

@@ -72,6 +72,14 @@ test.each([
     'subject: x\nsubjct: y',
     ':3: subjct is not a key of front matter; those are subject, preheader, slots, action, because, unsubscribe, text',
   ],
+  ...['/booking/1', 'example', 'javascript:alert(1)'].map((sample): [string, string] => [
+    `subject: x\nslots:\n  name: { type: text, sample: Ada }\n  link: { type: url, sample: "${sample}" }`,
+    ':5: the sample of the slot link is not a whole address, as https://www.example.com/',
+  ]),
+  ...['one\\ntwo', 'one\\ttwo', 'x'.repeat(501)].map((sample): [string, string] => [
+    `subject: x\nslots:\n  name: { type: text, sample: "${sample}" }`,
+    ':4: the sample of the slot name is not one line of at most 500 characters',
+  ]),
   ['preheader: x', ':1: subject is needed, as text'],
   ['preheader: x\nsubject: 5', ':3: subject is needed, as text: put 5 in quotes'],
   ['subject: " "', ':2: subject is needed, as text'],

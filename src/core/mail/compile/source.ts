@@ -1,6 +1,6 @@
 import { parseDocument, YAMLError } from 'yaml'
 import { isRecord } from '../../is-record.ts'
-import type { Slot } from '../template.ts'
+import { isOfType, type Slot } from '../template.ts'
 import { TemplateError } from './files.ts'
 
 /** A template file, read: front matter checked, body still Markdown or MJML. */
@@ -61,7 +61,13 @@ export function readTemplate(file: string, source: string): TemplateSource {
       fail(lineOf(lines, name), `a slot is named in camelCase, and ${name} is not`)
     if (!isRecord(slot) || (slot.type !== 'text' && slot.type !== 'url'))
       return fail(lineOf(lines, name), `the slot ${name} has the type text or url`)
-    slots[name] = { type: slot.type, sample: text('sample', slot, lineOf(lines, name)) }
+    const sample = text('sample', slot, lineOf(lines, name))
+    if (!isOfType(slot.type, sample))
+      fail(
+        lineOf(lines, name),
+        `the sample of the slot ${name} is not ${slot.type === 'url' ? A_URL : A_TEXT}`,
+      )
+    slots[name] = { type: slot.type, sample }
   }
   const { action } = front
   if (action !== undefined && !isRecord(action))
@@ -88,6 +94,9 @@ export function readTemplate(file: string, source: string): TemplateSource {
     language: file.endsWith('.mjml') ? 'mjml' : 'markdown',
   }
 }
+
+const A_URL = 'a whole address, as https://www.example.com/'
+const A_TEXT = 'one line of at most 500 characters'
 
 /** The first line that begins with a key. */
 export const lineOf = (lines: readonly string[], key: string, otherwise = 1): number =>
