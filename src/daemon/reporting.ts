@@ -1,20 +1,17 @@
 import { ERRORTRACK_SDK } from '../core/env/group-warnings.ts'
 import { readSettings } from '../core/env/settings.ts'
 import { openErrortrack } from '../core/reporting/errortrack.ts'
-import { splitList } from '../core/secret.ts'
 import type { DaemonOptions } from './options.ts'
 
 /** Error reporting of a process of our own: what is in its way is a line in the log and no reason not to start. */
 export async function openReporting(options: Pick<DaemonOptions, 'platform' | 'env' | 'log'>) {
   const { platform, env, log } = options
-  const { errortrack, site } = readSettings(platform, env)
+  const { errortrack, site, secretValues } = readSettings(platform, env)
   const reporting = await openErrortrack({
     dsn: errortrack?.dsn,
     build: site.buildStamp,
     environment: site.environment,
-    secrets: platform.contract.variables
-      .flatMap(({ name, secret }) => (secret && env[name]) || [])
-      .flatMap((value) => [value.trim(), ...splitList(value)]),
+    secrets: secretValues,
   })
   if (reporting.outcome === 'missing')
     log.warn(

@@ -3,6 +3,7 @@ import { parseDuration } from '../core/env/values.ts'
 import { given } from '../core/given.ts'
 import { configured } from '../core/health/engine-probes.ts'
 import { failing, ok, type ProbeDefinition, type ProbeResult, skipped } from '../core/health/probe.ts'
+import { createScrub, type Scrub } from '../core/reporting/scrub.ts'
 import { type CheckResult, isVariableName, PROBE_TARGETS, type ProbeInput } from './definition.ts'
 
 export function ownProbe(name: string, probe: ProbeInput): ProbeDefinition {
@@ -28,11 +29,12 @@ function run(probe: ProbeInput): Pick<ProbeDefinition, 'open' | 'target' | 'vari
     ...(check === undefined && isVariableName(written) && { variable: written }),
     open: (parts) => {
       const { settings } = parts
+      const scrub = createScrub({ secrets: settings.secretValues })
       const configuration = group === undefined ? always : configured(settings, group)
       return async (context) => {
         const result = await configuration(context)
         if (result.state !== 'ok') return result
-        if (check !== undefined) return resultOf(await check({ ...context, value: settings.value }))
+        if (check !== undefined) return resultOf(await check({ ...context, value: settings.value }), scrub)
         const where = target(settings)
         if (where === undefined) return skipped('its address is not set')
         if (!context.deep) return result
@@ -45,12 +47,13 @@ function run(probe: ProbeInput): Pick<ProbeDefinition, 'open' | 'target' | 'vari
 
 const STATES = ['ok', 'degraded', 'failing', 'skipped'] as const
 
-function resultOf({ state, reason }: Partial<CheckResult> = {}): ProbeResult {
+/** The reason without secrets and addresses: everybody may read it. */
+function resultOf({ state, reason }: Partial<CheckResult> = {}, scrub: Scrub): ProbeResult {
   const known = STATES.find((one) => one === state)
   if (known === undefined) return failing('its check gave no state')
   return {
     state: known,
     checked: known !== 'skipped',
-    ...(typeof reason === 'string' && { reason: reason.slice(0, 200) }),
+    ...(typeof reason === 'string' && { reason: scrub.text(reason).slice(0, 200) }),
   }
 }

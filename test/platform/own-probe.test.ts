@@ -13,7 +13,13 @@ const platform = resolvePlatform(
       kiln: {
         unlocks: 'firings',
         absent: 'no firings',
-        variables: { KILN_URL: { kind: 'text' }, KILN_KEY: { kind: 'text' }, KILN_SECRET: { kind: 'text' } },
+        variables: {
+          KILN_URL: { kind: 'text' },
+          KILN_KEY: { kind: 'text' },
+          KILN_SECRET: { kind: 'text' },
+          KILN_TOKEN: { kind: 'secret' },
+          KILN_TOKENS: { kind: 'secret' },
+        },
         rules: [{ allOrNone: ['KILN_KEY', 'KILN_SECRET'] }],
       },
     },
@@ -54,6 +60,14 @@ test.each<[given: unknown, result: object]>([
   ],
 ])('a check that gives %j is taken by its word', async (given, result) => {
   expect(await found({ check: async () => given as never })).toEqual(result)
+})
+
+test('the reason of a check is shown without secrets and addresses', async () => {
+  const reason =
+    'ada@example.com got 401 from http://10.1.2.3/?key=1 with kiln-key-of-1999, list-2 and eyJhbGciOi.x'
+  const env = { KILN_TOKEN: 'kiln-key-of-1999', KILN_TOKENS: 'list-one,list-2 ' }
+  const result = await found({ check: async () => ({ state: 'failing', reason }) }, { env })
+  expect(result.reason).toBe('[address] got 401 from http://[address]/ with [secret], [secret] and [secret]')
 })
 
 test.each([[undefined], [{}], [{ state: 'OK' }], [{ state: 'toString' }]])(

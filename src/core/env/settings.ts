@@ -1,6 +1,6 @@
 import type { Mailbox } from '../address.ts'
 import { MINUTE_MS } from '../durations.ts'
-import { type Secret, type SecretPair, secret, secretPair } from '../secret.ts'
+import { type Secret, type SecretPair, secret, secretPair, splitList } from '../secret.ts'
 import type { ServiceDefinition } from '../service.ts'
 import type { Contract } from './contract.ts'
 import { type EngineVariable, engineVariables } from './groups.ts'
@@ -88,6 +88,10 @@ export function readSettings({ contract, services }: Described, env: Environment
     lacking: new Set(broken.flatMap(({ rule }) => (rule.kind === 'required' ? [rule.group] : []))),
     /** A usable value of the contract, for functions of a definition. A secret too: never print it. */
     value: (name: string) => usable.get(name)?.text,
+    /** What no output may hold: the values of all secrets, whole and by their parts. */
+    secretValues: contract.variables
+      .flatMap(({ name, secret }) => (secret && env[name]) || [])
+      .flatMap((value) => [value.trim(), ...splitList(value)]),
     /** Addresses of the services by name, without a trailing slash; a service whose address is not set has none. */
     addresses: new Map(
       services.flatMap(({ name, address = [] }) => {
