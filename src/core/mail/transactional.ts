@@ -1,6 +1,8 @@
 import type { Identity } from '../access/identity.ts'
 import { parseAddress } from '../address.ts'
-import type { Clock } from '../host.ts'
+import { PlatformError } from '../errors.ts'
+import type { Clock, Log } from '../host.ts'
+import { answerInTime } from '../own-code.ts'
 import type { MailAnswer, MailContext, MailResolution, MailSet, ResolvedMail } from './definition.ts'
 import { type Held, heldReason, streamOf } from './holds.ts'
 import { type Mailer, NOT_CONFIGURED } from './mailer.ts'
@@ -47,9 +49,7 @@ export interface MailRequest {
 export type TransactionalMail = ReturnType<typeof openTransactionalMail>
 
 /** A record's link is neither an absolute address nor a path on the site. */
-class BadLinkError extends Error {
-  override readonly name = 'BadLinkError'
-}
+class BadLinkError extends PlatformError {}
 
 export function openTransactionalMail(
   mailer: Mailer,
@@ -59,12 +59,14 @@ export function openTransactionalMail(
     readonly held?: Held
     readonly siteUrl: string
     readonly clock: Clock
+    readonly log: Log
   },
 ) {
-  const { mails, held = async () => undefined, siteUrl, clock, ...given } = options
+  const { mails, held = async () => undefined, siteUrl, clock, log, ...given } = options
   const absolute = (url: string) => {
     const inside = recordUrl(url, siteUrl)
-    if (inside === undefined) throw new BadLinkError()
+    if (inside === undefined)
+      throw new BadLinkError('bad_request', 'the record holds no link that may be mailed')
     return inside
   }
 
@@ -77,6 +79,13 @@ export function openTransactionalMail(
     if (ask?.by === 'service' && asker.kind === 'service') return ask.resolve(inputs, { ...context, asker })
     return undefined
   }
+  const resolveInTime = (asker: Identity, asked: MailRequest) =>
+    answerInTime(() => resolve(asker, asked), {
+      log,
+      event: 'resolve_fault',
+      sentence: 'The record of this mail cannot be looked up now; try again in a minute.',
+      fields: { template: asked.template },
+    })
 
   /** Makes text slots harmless, because they come from records that other people fill in. */
   async function inert(template: string, slots: ResolvedMail['slots']): Promise<ResolvedMail['slots']> {
@@ -121,9 +130,8 @@ export function openTransactionalMail(
   return {
     /** Stores the mail to be sent for certain, or sends it where nothing is stored for good. */
     async ask(asker: Identity, asked: MailRequest): Promise<MailAnswer> {
-      const resolved = await resolve(asker, asked).catch((error: unknown) => {
-        if (error instanceof BadLinkError)
-          return { answer: notSent('the record holds no link that may be mailed') }
+      const resolved = await resolveInTime(asker, asked).catch((error: unknown) => {
+        if (error instanceof BadLinkError) return { answer: notSent(error.message) }
         throw error
       })
       // Without types, null is a usual answer for no record.
@@ -133,7 +141,7 @@ export function openTransactionalMail(
     },
     /** The recipient and slots of a mail that was queued before; undefined: its record is gone. */
     async again(asker: Identity, asked: MailRequest) {
-      const resolved = await resolve(asker, asked)
+      const resolved = await resolveInTime(asker, asked)
       if (!resolved || !('to' in resolved)) return undefined
       const address = parseAddress(resolved.to)
       if (!address.ok) return undefined

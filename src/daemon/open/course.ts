@@ -146,6 +146,7 @@ export function openCoursePart(
       value: settings.value,
       siteUrl,
       clock,
+      log,
     })
   })
   return { course, transactionalMail, keptMail, confirmationsExhausted }

@@ -2,8 +2,8 @@ import * as z from 'zod'
 import type { Challenge } from '../../core/access/identity.ts'
 import { parseAddress } from '../../core/address.ts'
 import { isLanguage, isTimeZone, NOTICES } from '../../core/course/definition.ts'
-import { faultName, PlatformError } from '../../core/errors.ts'
-import { within } from '../../core/host.ts'
+import { PlatformError } from '../../core/errors.ts'
+import { answerInTime } from '../../core/own-code.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import { isOwnForm, parseWith, readJson } from '../http/body.ts'
 import { htmlResponse } from '../http/respond.ts'
@@ -11,7 +11,6 @@ import { defineRoute, jsonBody, jsonOrPage } from '../http/route.ts'
 import { subscribedPage, subscribeRefusedPage } from '../pages/pages.ts'
 
 const MOST_BYTES = 8 * 1024
-const CHALLENGE_MS = 10_000
 
 const requestOf = (courses: readonly string[]) =>
   z.strictObject({
@@ -83,18 +82,12 @@ export const route = ({ courses: defined }: ResolvedPlatform) => {
       // Incidents only if this process watches for them.
       const courses = status.recorded === 'none' ? ids : [...ids, NOTICES]
       const request = requestOf(courses)
-      const passes = async (asked: Omit<Parameters<Challenge>[0], 'value'>) => {
-        try {
-          if (challenge === undefined) return true
-          return await within(CHALLENGE_MS, Promise.resolve(challenge({ ...asked, value })), () => {
-            throw new DOMException('the challenge did not end in time', 'TimeoutError')
-          })
-        } catch (cause) {
-          log.error('challenge_fault', 'the challenge of this platform failed', { fault: faultName(cause) })
-          const message = 'The challenge cannot be checked now; try again in a minute.'
-          throw new PlatformError('unavailable', message, { cause, retryAfterSeconds: 60 })
-        }
-      }
+      const passes = (asked: Omit<Parameters<Challenge>[0], 'value'>) =>
+        answerInTime(() => challenge?.({ ...asked, value }) ?? true, {
+          log,
+          event: 'challenge_fault',
+          sentence: 'The challenge cannot be checked now; try again in a minute.',
+        })
       return async (c) => {
         if (courses.length === 0)
           throw new PlatformError('not_found', 'There is nothing to subscribe to here.')

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Identity } from '../../../src/core/access/identity.ts'
-import { systemClock, systemRandom } from '../../../src/core/host.ts'
+import { type LogFields, silentLog, systemClock, systemRandom } from '../../../src/core/host.ts'
 import type { MailDefinition, MailResolution } from '../../../src/core/mail/definition.ts'
 import type { SuppressionCause } from '../../../src/core/mail/feedback/event.ts'
 import type { MailCount } from '../../../src/core/mail/feedback/sending.ts'
@@ -228,6 +228,7 @@ async function transactional(
   answer: () => Promise<Outcome> = async () => ({ kind: 'sent', id: 'provider-1' }),
 ) {
   const { inner, messages, store } = await mailer(answer)
+  const logged: LogFields[] = []
   let now = NOW
   const definition = (name: string, by: 'person' | 'service', allowance?: 'invite') =>
     ({ name, ask: { by, inputs: [], resolve }, ...(allowance && { allowance }) }) as MailDefinition
@@ -247,9 +248,11 @@ async function transactional(
     value: () => undefined,
     siteUrl: 'https://www.example.com',
     clock: { ...systemClock, now: () => now },
+    log: { ...silentLog, error: (event, _, fields) => logged.push({ event, ...fields }) },
   })
   return {
     messages,
+    logged,
     ask: (template = 'exam-passed', asker = PERSON) => ask(asker, { template, inputs: {} }),
     pass: (ms: number) => {
       now += ms
@@ -308,10 +311,23 @@ test.each([
   expect(messages).toEqual([])
 })
 
-test('a throwing definition is a fault of its own, and a record’s text is escaped in text slots', async () => {
-  const failing = await transactional(() => Promise.reject(new TypeError('the directory is away')))
-  await expect(failing.ask()).rejects.toThrow('the directory is away')
-  // A fault is not kept for the next request, wherever it is met.
+test('records that cannot be looked up answer 503, and the log names the mail and the fault', async () => {
+  const failing = await transactional(() => Promise.reject(new TypeError('fetch failed')))
+  await expect(failing.ask()).rejects.toMatchObject({ code: 'unavailable', retryAfterSeconds: 60 })
+  expect(failing.logged).toEqual([{ event: 'resolve_fault', template: 'exam-passed', fault: 'TypeError' }])
+})
+
+test('records that do not answer within ten seconds answer 503', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const hanging = await transactional(() => new Promise(() => {}))
+  const answer = expect(hanging.ask()).rejects.toMatchObject({ code: 'unavailable' })
+  vi.advanceTimersByTime(10_000)
+  await answer
+  expect(hanging.logged).toEqual([{ event: 'resolve_fault', template: 'exam-passed', fault: 'TimeoutError' }])
+})
+
+test('a fault is not kept for the next request, and a record’s text is escaped in text slots', async () => {
   let to = undefined as unknown as string
   const once = await transactional(() => ({ ...resolved, to }))
   await expect(once.ask()).rejects.toThrow(TypeError)
