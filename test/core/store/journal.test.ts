@@ -1,12 +1,13 @@
-import { chownSync, copyFileSync, readdirSync, statSync, symlinkSync } from 'node:fs'
+import { chownSync, copyFileSync, readdirSync, readlinkSync, statSync, symlinkSync } from 'node:fs'
 import { appendFile, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { execa } from 'execa'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { suppressionHash } from '../../../src/core/course/links.ts'
 import { DAY_MS } from '../../../src/core/durations.ts'
 import { storeState } from '../../../src/core/health/engine-probes.ts'
+import { attempt } from '../../../src/core/is-record.ts'
 import { recipientHashes } from '../../../src/core/mail/send-once.ts'
 import { entryOf } from '../../../src/core/store/journal.ts'
 import { openMaintenance, openStore, readSchema } from '../../../src/core/store/open.ts'
@@ -82,6 +83,77 @@ test('a restore does again what happened after the backup, in its place or elsew
   expect(await isErased(again, suppressionHash(KEY, 'joan@example.com'))).toBe(true)
   for (const id of ['joan', 'joan-2']) expect(await again.course.findById(id)).toBeUndefined()
 })
+
+test('a restore that a command overtakes is refused, and what the command did is not lost', async () => {
+  const it = await three()
+  await it.backup()
+  await it.leave('ada')
+  await it.store.close()
+  // Comes and goes after the restore has read the store, and before it has every lock.
+  const overtaking = vi.fn(() => {
+    const store = new Database(it.file)
+    const left = `state = 'unsubscribed', unsubscribed_at = ${NOW + 2}, next_attempt_at = NULL`
+    store.exec(`UPDATE subscription SET ${left} WHERE id = 'grace'`)
+    store.close()
+  })
+  const audit = {
+    id: 'x',
+    at: NOW,
+    action: 'restore',
+    who: 'ada',
+    place: 'here',
+    subject: undefined,
+  } as const
+  const overtaken = {
+    ...audit,
+    get details() {
+      if (overtaking.mock.calls.length === 0) overtaking()
+      return 'b.sqlite'
+    },
+  }
+  await expect(it.restore({ audit: overtaken })).rejects.toThrow(
+    /^another process changed .*platform\.sqlite meanwhile, .*: stop it, and try again; nothing was changed\.$/,
+  )
+  expect(await it.states()).toEqual(['unsubscribed', 'unsubscribed', 'confirmed'])
+  expect(await it.restore({ audit: { ...audit, details: 'b.sqlite' } })).toMatchObject({
+    replayed: { unsubscribed: 2 },
+  })
+  expect(await it.states()).toEqual(['unsubscribed', 'unsubscribed', 'confirmed'])
+})
+
+// Which files another process has open, only Linux says to everybody.
+test.runIf(process.platform === 'linux')(
+  'a command that waits while a restore swaps the files writes into the restored store',
+  async () => {
+    const it = await three()
+    await it.store.close()
+    copyFileSync(it.file, it.at('restored.sqlite'))
+    const held = new Database(it.file)
+    held.pragma('journal_mode = DELETE')
+    held.exec('BEGIN EXCLUSIVE')
+    const [open, address] = [
+      new URL('../../../src/core/store/open.ts', import.meta.url),
+      JSON.stringify({ kind: 'sqlite', file: it.file }),
+    ]
+    const leaves = `
+      const { openStore } = await import(${JSON.stringify(open.href)})
+      const store = await openStore(${address})
+      await store.course.unsubscribe({ id: 'ada', enrolment: 1, now: ${NOW + 1} })
+      await store.close()`
+    const child = execa('node', ['--input-type=module', '--eval', leaves])
+    const files = () =>
+      readdirSync(`/proc/${child.pid}/fd`).map((fd) =>
+        attempt(() => readlinkSync(`/proc/${child.pid}/fd/${fd}`)),
+      )
+    await expect.poll(files).toContain(it.file)
+    await rename(it.file, it.at('kept.sqlite'))
+    await rename(it.at('restored.sqlite'), it.file)
+    held.close()
+    await child
+    expect(await it.states()).toEqual(['unsubscribed', 'confirmed', 'confirmed'])
+    expect(await it.states('kept.sqlite')).toEqual(['confirmed', 'confirmed', 'confirmed'])
+  },
+)
 
 test('a restore ends the course of somebody who left when it had begun again after the backup', async () => {
   const it = await storeWith('ada')
@@ -487,6 +559,13 @@ test('a restore says how many lessons will be sent again, and takes their record
     stdout: expect.stringContaining(
       '\n2 lessons sent after the backup will be sent again: restore with --sent-from',
     ),
+  })
+  const other = await openStore({ kind: 'sqlite', file: it.at('other.sqlite') })
+  await other.getOrCreate('address_key', () => 'of another store')
+  await other.close()
+  expect(await command([...args, '--sent-from', 'other.sqlite'], { cwd: it.folder })).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining('other.sqlite is another store than that of the backup'),
   })
   const again = await it.open()
   const next = () => ({ dueAt: NOW + DAY_MS, lessons: 7 })

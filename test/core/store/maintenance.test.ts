@@ -133,8 +133,8 @@ test('a restore is refused while a process has the store or the events of visito
     await open.ping()
     await open.close()
   }
-  expect(await namesOf(address.file)).toEqual(['grace@example.com'])
   expect((await readdir(folder)).sort()).toEqual(before)
+  expect(await namesOf(address.file)).toEqual(['grace@example.com'])
 })
 
 test('replaces a damaged store by its backup', async () => {

@@ -31,7 +31,8 @@ interface Opening {
 }
 
 /** Opens an SQLite file without migrating it, and creates it if it is missing; refuses another program's file. */
-export function connect({ file, synchronous = 'FULL', busyMs = BUSY_MS, alone }: Opening): SqliteDatabase {
+export function connect(input: Opening): SqliteDatabase {
+  const { file, synchronous = 'FULL', busyMs = BUSY_MS, alone } = input
   let database: SqliteDatabase | undefined
   try {
     return asOpening(file, () => {
@@ -62,6 +63,9 @@ export function connect({ file, synchronous = 'FULL', busyMs = BUSY_MS, alone }:
     })
   } catch (error) {
     database?.close()
+    // While this waited for its lock, a restore put another file in its place.
+    if (error instanceof StoreOpenError && codeOf(error.cause) === 'SQLITE_READONLY_DBMOVED')
+      return connect(input)
     throw error
   }
 }

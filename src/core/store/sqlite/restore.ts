@@ -1,5 +1,6 @@
 import { constants, copyFileSync, existsSync, linkSync, renameSync, rmdirSync, statSync } from 'node:fs'
 import path from 'node:path'
+import Database from 'better-sqlite3'
 import { codeOf, faultOf, storeFault } from '../../errors.ts'
 import { departuresOf, storeKey } from '../departures.ts'
 import { refusal, refusalFor, StoreMaintenanceError, StoreOpenError } from '../errors.ts'
@@ -40,6 +41,7 @@ export async function restore(parts: readonly RestorePart[], options: RestoreOpt
   for (const { to } of parts)
     if (isPresent(to) && !force)
       throw refusal`${to} exists and was left as it is: --force replaces it (and keeps it under another name).`
+  const found = new Map(parts.map(({ to }) => [to, settled(to)]))
   const made = parts.flatMap(folderOf)
   const scratches: string[] = []
   const locks = new Map<string, SqliteDatabase | undefined>()
@@ -57,8 +59,10 @@ export async function restore(parts: readonly RestorePart[], options: RestoreOpt
     // Every file before any is replaced; one that is too damaged to be locked is in no use.
     for (const { to } of parts)
       if (existsSync(to)) {
-        const lock = () => holdAlone(connect({ file: to, busyMs: 0 }), to, 'changed')
-        locks.set(to, unlessDamaged(to, lock))
+        locks.set(
+          to,
+          unlessDamaged(to, () => holdUnchanged(to, found.get(to))),
+        )
       }
     return ready.map(({ part: { to, holds }, image, missing, ...result }) => {
       const kept = putInPlace(to, image, now, locks.get(to))
@@ -73,6 +77,30 @@ export async function restore(parts: readonly RestorePart[], options: RestoreOpt
     // Folders made for what was refused go again, so that nothing was changed; those that hold something stay.
     for (const folder of made.toReversed()) faultOf(() => rmdirSync(folder))
   }
+}
+
+/** The state of a file that is to be replaced, once a log that a killed process left was moved into it. */
+function settled(to: string): string {
+  if (existsSync(to)) unlessDamaged(to, () => reading(to, schemaVersion))
+  return stateOf(to)
+}
+
+/** Another one after each write by a process that has closed the file: sizes and times. An empty log says nothing. */
+function stateOf(to: string): string {
+  const stats = [to, `${to}-wal`].map((file) => statSync(file, { bigint: true, throwIfNoEntry: false }))
+  return stats.map((found) => (found?.size ? `${found.size} ${found.mtimeNs}` : '')).join()
+}
+
+/** Takes every lock of a file that nobody changed since it was found like this, as a command that comes and goes would. */
+function holdUnchanged(to: string, found: string | undefined): SqliteDatabase {
+  const database = new Database(to, { fileMustExist: true, timeout: 0 })
+  const version = () => database.pragma('data_version', { simple: true })
+  const before = version()
+  const isAsFound = stateOf(to) === found
+  holdAlone(database, to, 'changed')
+  if (isAsFound && version() === before) return database
+  database.close()
+  throw refusal`another process changed ${to} meanwhile, which the restore would lose: stop it, and try again; nothing was changed.`
 }
 
 /** The store keeps what the journal cannot take now, as it does in daily work. */

@@ -2,9 +2,11 @@ import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { codeError, codeOf } from '../../errors.ts'
 import { attempt } from '../../is-record.ts'
+import { storeKey } from '../departures.ts'
 import { refusal, refusalFor, StoreMaintenanceError } from '../errors.ts'
 import { assertMadeHere } from './check.ts'
 import { type SqliteDatabase, schemaVersion } from './connection.ts'
+import { performer } from './sql.ts'
 
 /** Enrolments that the restored store still sends, and how many of their lessons the replaced one has sent since. */
 const NEWER = `
@@ -30,6 +32,8 @@ export function takeSentRecords(restored: SqliteDatabase, replaced: string): num
       if (theirs !== ours)
         throw refusal`${replaced} has schema ${theirs}, and the restored store ${ours}: migrate a copy of it first (STORE_URL=sqlite:COPY platformctl db migrate), and name the copy.`
       assertMadeHere(other, { file: replaced, holds: 'course', done: 'read' })
+      if (performer(other)(storeKey()) !== performer(restored)(storeKey()))
+        throw refusal`${replaced} is another store than that of the backup: name the file that is replaced, or one that an earlier restore kept.`
     })
     return beside(restored, replaced, () => restored.transaction(() => take(restored))())
   } catch (error) {
