@@ -100,6 +100,8 @@ test.each<[Partial<SmtpFault>, string]>([
   [{ code: 499, enhanced: '5.3.4' }, 'message'],
   [{ code: 499, enhanced: '5.7.1' }, 'message'],
   [{ command: 'mail', code: 553 }, 'sender'],
+  [{ command: 'mail', code: 553, enhanced: '5.1.3' }, 'sender'],
+  [{ command: 'mail', code: 550, enhanced: '5.1.1' }, 'sender'],
   [{ command: 'mail', code: 500 }, 'sender'],
   [{ command: 'mail', code: 499 }, 'message'],
   [{ command: 'mail', code: 552 }, 'permanent'],
