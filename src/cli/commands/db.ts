@@ -3,7 +3,7 @@ import path from 'node:path'
 import { type Environment, readSettings, type StoreAddress } from '../../core/env/settings.ts'
 import type { TableDifference } from '../../core/store/copy.ts'
 import { type Answer, type Define, onPlace, onStore } from '../command.ts'
-import { CommandError, type Context, EXIT, listColumns, wrongUsage } from '../context.ts'
+import { type Context, EXIT, listColumns, wrongUsage } from '../context.ts'
 import { afterRestore, backup, journal, restore, rowsText } from '../db/backup.ts'
 import { required, value, wholeNumber } from '../inputs.ts'
 import { agoText, compact, iso, labelled, plural, sizeText, table } from '../output/text.ts'
@@ -50,8 +50,7 @@ async function analyticsStatus(context: Context, env: Environment): Promise<Anal
   if (found === undefined) return undefined
   const { location, store } = found
   if (store === undefined) return { location, batches: 0, events: 0 }
-  const { table, batches, events, bytes } = await store.status().finally(() => store.close())
-  return { table, location, batches, events, bytes }
+  return { location, ...(await store.status().finally(() => store.close())) }
 }
 
 function analyticsText({ table, location, batches, events, bytes }: AnalyticsPart): string {
@@ -78,10 +77,9 @@ const migrate = onPlace({
         steps.length === 0 ? 'nothing to do' : `${plural(steps.length, 'step')}; nothing was changed`
       return { json: { steps }, text: `${lines.join('')}${end}\n` }
     }
-    const result = await (await maintenance()).migrate()
-    const { from, to } = result
+    const { from, to } = await (await maintenance()).migrate()
     const text = from === to ? `nothing to do: schema ${to}\n` : `migrated from schema ${from} to ${to}\n`
-    return { json: { result }, text }
+    return { json: { result: { from, to } }, text }
   },
 })
 
@@ -176,24 +174,18 @@ const copy = onStore({
   },
   async run(context, { to: url, resume, verify }, { address }) {
     const to = targetOf(context, url, address)
-    const { analyticsFile, compareStores, copyStore, openMaintenance } = await import(
-      '../../core/store/open.ts'
-    )
+    const { analyticsFile, compareStores, copyStore } = await import('../../core/store/open.ts')
     const { storeFaultError } = await import('../local.ts')
     // Of two stores one is on a server, and the fault is its.
-    const toTarget = <T>(work: Promise<T>) =>
-      work.catch((error: unknown) => {
-        throw to.kind === 'sqlite' ? error : named(storeFaultError(to, error))
-      })
-    const isMissing = to.kind === 'sqlite' && !existsSync(to.file)
-    if (verify || (resume && !isMissing)) {
-      const differences = await toTarget(compareStores(address, to))
+    const fail = (error: unknown): never => {
+      throw storeFaultError(to.kind === 'sqlite' ? address : to, error)
+    }
+    if (verify || (resume && (to.kind === 'postgres' || existsSync(to.file)))) {
+      const differences = await compareStores(address, to).catch(fail)
       const isEmpty = differences.length > 0 && differences.every((one) => one.to === 0)
       if (verify || !isEmpty) return compared(differences)
     }
-    const { counts } = await toTarget(copyStore(address, to))
-    const maintenance = await openMaintenance(to)
-    const verified = await maintenance.verify(context.clock.now()).finally(() => maintenance.close())
+    const { counts, verified } = await copyStore(address, to, context.clock.now()).catch(fail)
     const events = address.kind === 'sqlite' ? analyticsFile(address.file) : undefined
     if (events !== undefined && existsSync(events))
       context.stderr.write(`not copied: the events of visitors, which stay in ${events}\n`)
@@ -215,38 +207,26 @@ const copy = onStore({
 /** The other store: a database for a file, and a file for a database. */
 function targetOf(context: Context, url: string, { kind }: StoreAddress): StoreAddress {
   const to = readSettings(context.platform, { STORE_URL: url }).store.address
-  if (kind === 'sqlite' && to?.kind !== 'postgres')
-    throw wrongUsage(
-      '--to is not the address of a PostgreSQL database (postgres://user:password@host/database); for another SQLite file: db backup and db restore.',
-    )
-  if (kind === 'postgres' && to?.kind !== 'sqlite')
-    throw wrongUsage(
-      '--to is not the address of a file (sqlite:/var/lib/platformctl/platform.sqlite), and the store is in PostgreSQL; for another database: its own tools.',
-    )
-  if (to === undefined) throw new TypeError('an address was checked above')
-  return to.kind === 'sqlite' ? { ...to, file: path.resolve(context.cwd, to.file) } : to
-}
-
-/** Replaces STORE_URL with --to in a message, because that is how the operator named the server. */
-function named(error: unknown): unknown {
-  return error instanceof CommandError
-    ? new CommandError(error.exitCode, error.message.replaceAll('STORE_URL', '--to'), { cause: error })
-    : error
+  if (kind === 'sqlite' && to?.kind === 'postgres') return to
+  if (kind === 'postgres' && to?.kind === 'sqlite') return { ...to, file: path.resolve(context.cwd, to.file) }
+  throw wrongUsage(
+    kind === 'sqlite'
+      ? '--to is not the address of a PostgreSQL database (postgres://user:password@host/database); for another SQLite file: db backup and db restore.'
+      : '--to is not the address of a file (sqlite:/var/lib/platformctl/platform.sqlite), and the store is in PostgreSQL; for another database: its own tools.',
+  )
 }
 
 function compared(differences: readonly TableDifference[]): Answer<'db copy'> {
   const same = differences.length === 0
+  if (same) return { json: { same, differences }, text: SAME }
   const lines = differences.map(({ table, from, to }) => {
     const differ = from === to ? ', and they differ' : ''
     return `✖ ${table}: ${from} rows here, ${to} there${differ}\n`
   })
-  return {
-    json: { same, differences },
-    text: same
-      ? 'every row of this store is in the other one, unchanged; now set STORE_URL to the new address and start the daemon\n'
-      : lines.join(''),
-    fault: same
-      ? undefined
-      : 'the stores differ, and nothing was changed: a daemon that already runs on the new store explains it; otherwise empty the new database and copy again.',
-  }
+  return { json: { same, differences }, text: lines.join(''), fault: DIFFERENT }
 }
+
+const SAME =
+  'every row of this store is in the other one, unchanged; now set STORE_URL to the new address and start the daemon\n'
+const DIFFERENT =
+  'the stores differ, and nothing was changed: either a daemon already runs on the new store, or a process wrote to this one after the copy: then stop that process, empty the new store, and copy again.'

@@ -11,9 +11,12 @@ export const PAGE = 500
 
 export type CopiedRow = Readonly<Record<string, unknown>>
 
-type Pages = Iterable<readonly CopiedRow[]> | AsyncIterable<readonly CopiedRow[]>
-/** The rows of a table of a store that nobody writes to meanwhile, as steps give them, `PAGE` at a time. */
-export type CopySource = (table: string) => Pages
+/** A store that is held against writers: the rows of a table, as steps give them, `PAGE` at a time. */
+export interface CopySource {
+  readonly rows: (table: string) => Iterable<readonly CopiedRow[]> | AsyncIterable<readonly CopiedRow[]>
+  /** Throws if another process may have written since, or waits to write: its change would be missing in the copy. */
+  readonly assertUnchanged: () => Promise<void>
+}
 
 type Perform = <T>(steps: Steps<T>) => Promise<T>
 
@@ -32,15 +35,15 @@ export async function copyRows(source: CopySource, perform: Perform) {
       if (lost.length > 0)
         throw refusal`the two stores differ in ${table} (${lost.join(', ')}): use one build for both.`
       const insert = `INSERT INTO ${table} (${columns.join(', ')}) ${selected}`
-      const copied = await perform(run(insert, { rows })).catch((error: unknown) => {
-        throw refused(table, error)
-      })
+      const copied = await perform(run(insert, { rows })).catch(refusing(table))
       if (copied !== rows.length) throw refusal`not every row of ${table} could be copied.`
       counts[table] += copied
     }
   }
   await perform(subscriptions.sayAll())
-  return { counts }
+  // While all of it can still be taken back.
+  await source.assertUnchanged()
+  return counts
 }
 
 export async function compareRows(source: CopySource, perform: Perform, latest: number) {
@@ -70,7 +73,7 @@ function* countOf(table: string): Steps<number> {
 
 /** The rows of a table that belong into another store, a page at a time, with a query that reads them from `@rows`. */
 async function* pagesOf(source: CopySource, table: string) {
-  for await (const page of source(table)) {
+  for await (const page of source.rows(table)) {
     const rows = page.flatMap((row) => copiedOf(table, row))
     if (rows.length === 0) continue
     const columns = Object.keys(rows[0] ?? {}).map(snakeCase)
@@ -93,10 +96,10 @@ function listOr(value: unknown): unknown {
 }
 
 /** A row that the other store does not take, such as one that breaks a constraint, is no fault of that store. */
-function refused(table: string, error: unknown): unknown {
+const refusing = (table: string) => (error: unknown) => {
   const code = codeOf(error instanceof Error && error.cause ? error.cause : error)
   const isRow = /^(?:22|23|54)|^SQLITE_(?:CONSTRAINT|MISMATCH|TOOBIG)/.test(code)
-  if (!isRow && !(error instanceof RangeError)) return error
+  if (!isRow && !(error instanceof RangeError)) throw error
   const refuse = refusalFor(error)
-  return refuse`a row of ${table} does not fit the other store (${code || 'it is too large'}): platformctl db verify names rows that are wrong; nothing was copied.`
+  throw refuse`a row of ${table} does not fit the other store (${code || 'it is too large'}): platformctl db verify names rows that are wrong; nothing was copied.`
 }

@@ -94,33 +94,32 @@ export async function openSharedHistory(address: StoreAddress, log?: Log) {
 
 /** Compares every row of a file's store with a database's: the tables that differ, with how many rows each has. */
 export async function compareStores(from: StoreAddress, to: StoreAddress) {
-  const [file, database] = from.kind === 'sqlite' ? [from, to] : [to, from]
-  if (file.kind !== 'sqlite' || database.kind !== 'postgres') throw sameKind()
-  if (from.kind === 'postgres' && !existsSync(file.file))
-    throw refusal`there is no file ${file.file}: copy to it first.`
-  const { compareWithPostgres } = await import('./postgres/maintenance.ts')
-  const found = await withSource(file, (source) => compareWithPostgres(source, database.url))
-  return from.kind === 'sqlite'
-    ? found
-    : found.map(({ table, from: inFile, to: inDatabase }) => ({ table, from: inDatabase, to: inFile }))
+  const { compareWithPostgres, withPostgresSource } = await import('./postgres/maintenance.ts')
+  const { withSqliteSource } = await import('./sqlite/maintenance.ts')
+  if (from.kind === 'sqlite' && to.kind === 'postgres')
+    return withSqliteSource(from.file, (source) => compareWithPostgres(source, to.url, '--to'))
+  if (from.kind !== 'postgres' || to.kind !== 'sqlite') throw sameKind()
+  if (!existsSync(to.file)) throw refusal`there is no file ${to.file}: copy to it first.`
+  const compare = (source: CopySource) => compareWithPostgres(source, from.url, 'STORE_URL')
+  // The original is held, too.
+  const found = await withPostgresSource(from.url, () => withSqliteSource(to.file, compare))
+  return found.map(({ table, from: inFile, to: inDatabase }) => ({ table, from: inDatabase, to: inFile }))
 }
 
-/** Copies a file's store into an empty database, or a database's into a new file: all of it, or nothing. */
-export async function copyStore(from: StoreAddress, to: StoreAddress) {
-  if (from.kind === to.kind) throw sameKind()
-  if (to.kind === 'postgres') {
-    const { copyIntoPostgres } = await import('./postgres/maintenance.ts')
-    return withSource(from, (source) => copyIntoPostgres(source, to.url))
+/** Copies a file's store into an empty database, or a database's into a new file: all of it, or nothing. Checks the copy while the original is still held. */
+export async function copyStore(from: StoreAddress, to: StoreAddress, now: number) {
+  const { copyIntoPostgres, withPostgresSource } = await import('./postgres/maintenance.ts')
+  const { assertNoFile, copyIntoSqlite, withSqliteSource } = await import('./sqlite/maintenance.ts')
+  const checked = async (copying: Promise<Record<string, number>>) => {
+    const counts = await copying
+    const maintenance = await openMaintenance(to)
+    return { counts, verified: await maintenance.verify(now).finally(() => maintenance.close()) }
   }
-  const { assertNoFile, copyIntoSqlite } = await import('./sqlite/maintenance.ts')
+  if (from.kind === 'sqlite' && to.kind === 'postgres')
+    return withSqliteSource(from.file, (source) => checked(copyIntoPostgres(source, to.url)))
+  if (from.kind !== 'postgres' || to.kind !== 'sqlite') throw sameKind()
   assertNoFile(to.file)
-  return withSource(from, (source) => copyIntoSqlite(source, to.file))
-}
-
-async function withSource<T>(from: StoreAddress, work: (source: CopySource) => Promise<T>): Promise<T> {
-  if (from.kind === 'sqlite')
-    return (await import('./sqlite/maintenance.ts')).withSqliteSource(from.file, work)
-  return (await import('./postgres/maintenance.ts')).withPostgresSource(from.url, work)
+  return withPostgresSource(from.url, (source) => checked(copyIntoSqlite(source, to.file)))
 }
 
 const sameKind = () =>

@@ -289,7 +289,7 @@ describe.each(KEPT)('confirmations on %s', (kind) => {
     if (to?.kind === 'sqlite') await rm(to.file)
     if (it.address === undefined || to === undefined) throw new TypeError('a store in memory')
     await it.store.close()
-    await copyStore(it.address, to)
+    await copyStore(it.address, to, it.now())
     const copy = await openTestStore(to, () => 5_000_000)
     expect(await it.open(copy.course).deliverMessages()).toBe(1)
     expect(await it.open(copy.course).confirm(it.token())).toBe('confirmed')

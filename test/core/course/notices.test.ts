@@ -663,7 +663,7 @@ test('a store copied into PostgreSQL and back keeps its subscribers to incidents
     [it.address, database, 'store'],
     [database, file, 'payments'],
   ] as const) {
-    await copyStore(from, to)
+    await copyStore(from, to, it.now())
     const moved = await it.openOn(to)
     await moved.round()
     await it.opens(cause, moved.store.incidents)

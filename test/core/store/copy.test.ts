@@ -1,9 +1,11 @@
 import { readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import Database from 'better-sqlite3'
+import { execa } from 'execa'
 import { expect, test } from 'vitest'
 import { POSTGRES_STEPS, SQLITE_STEPS, TABLES } from '../../../src/core/store/migrations.ts'
 import { openAnalyticsStore, openStore } from '../../../src/core/store/open.ts'
+import { besides, waiting } from '../../support/beside.ts'
 import { command } from '../../support/in-process.ts'
 import { begin } from '../../support/learning.ts'
 import { newDatabase, newFile } from '../../support/stores.ts'
@@ -291,6 +293,78 @@ test('addresses that unsubscribed or bounced while the store was in PostgreSQL s
     exitCode: 0,
     stdout: expect.stringContaining('because it happened after the backup: 1 unsubscribed, 1 suppressed'),
   })
+})
+
+/** A program that waits for the file, as a command of a cron job or of a mail server's pipe does, and then writes. */
+const LATE = `import Database from 'better-sqlite3'
+  const database = new Database(process.argv.at(-1), { timeout: 60000 })
+  process.stdout.write('waits')
+  database.exec("UPDATE subscription SET failures = failures + 1 WHERE id = 'ada'")`
+
+/** Runs a copy while such a program waits for the file, and holds the copy up until it does. */
+async function withLateWriter({ url, file, copy }: Awaited<ReturnType<typeof stores>>, ...args: string[]) {
+  const [holder, tester] = [await besides(url), await besides(url)]
+  await holder.query(`BEGIN; LOCK TABLE ${TABLES.at(-1)} IN ACCESS EXCLUSIVE MODE`)
+  const copying = copy('--to', url, ...args)
+  await waiting(tester)
+  const late = execa(process.execPath, ['--input-type=module', '--eval', LATE, file])
+  await new Promise((resolve) => late.stdout.once('data', resolve))
+  await holder.query('ROLLBACK')
+  const copied = await copying
+  expect((await late).exitCode).toBe(0)
+  return copied
+}
+
+const OPENED = {
+  exitCode: 1,
+  stdout: '',
+  stderr: expect.stringMatching(
+    /platform\.sqlite was opened by another process meanwhile, which may have changed it: stop that process, then copy again to an empty store/,
+  ),
+}
+
+test('a change that waited for the file while it was copied or compared is not lost: the copy is refused, and nothing of it is left', async () => {
+  const it = await stores()
+  await (await openStore(it.address)).close()
+  expect(await withLateWriter(it)).toEqual(OPENED)
+  expect(await it.query('SELECT id FROM platformctl.subscription')).toEqual([])
+  expect(await it.copy('--to', it.url)).toMatchObject(COPIED)
+  const failures = `SELECT failures FROM platformctl.subscription WHERE id = 'ada'`
+  expect(await it.query(failures)).toEqual([{ failures: 1 }])
+  for (const how of ['--verify', '--resume']) expect(await withLateWriter(it, how)).toEqual(OPENED)
+})
+
+/** Waits until a copy has locked the tables, and then for its lock. */
+const LATE_SQL = `DO $$ BEGIN
+    WHILE NOT EXISTS (SELECT FROM pg_locks WHERE mode = 'ShareLock' AND granted AND relation = 'platformctl.subscription'::regclass)
+      LOOP PERFORM pg_sleep(0.001); END LOOP;
+    UPDATE platformctl.subscription SET failures = failures + 1 WHERE id = 'ada';
+  END $$`
+
+test('a change that waits for the database while it is copied or compared is not lost: the copy is refused, and no file is left', async () => {
+  const { file, url, copy, back } = await stores()
+  await copy('--to', url)
+  const late = await besides(url)
+  const withLate = async (...args: string[]) => {
+    const writing = late.query(LATE_SQL)
+    const copied = await back('sqlite:new.sqlite', ...args)
+    await writing
+    return copied
+  }
+  const refused = {
+    exitCode: 1,
+    stdout: '',
+    stderr: expect.stringMatching(
+      /the database is in use by another process: stop .*; then copy again to an empty store/,
+    ),
+  }
+  expect(await withLate()).toEqual(refused)
+  expect(await readdir(path.dirname(file))).toEqual(['platform.sqlite'])
+  expect(await back('sqlite:new.sqlite')).toMatchObject(COPIED)
+  expect(rowsOf(path.join(path.dirname(file), 'new.sqlite')).subscription).toContainEqual(
+    expect.objectContaining({ id: 'ada', failures: 1 }),
+  )
+  expect(await withLate('--verify')).toEqual(refused)
 })
 
 test('every table of the store is one that a copy takes', () => {

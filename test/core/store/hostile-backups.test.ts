@@ -85,7 +85,7 @@ test.each([
   await expect(restore()).rejects.toThrow(`it has ${what}`)
   // Nothing of the file is copied before it is checked, so there need be no server.
   const nowhere = { kind: 'postgres', url: secret('postgres://nobody@127.0.0.1:1/none') } as const
-  await expect(copyStore({ kind: 'sqlite', file: at('b.sqlite') }, nowhere)).rejects.toThrow(
+  await expect(copyStore({ kind: 'sqlite', file: at('b.sqlite') }, nowhere, NOW)).rejects.toThrow(
     `b.sqlite was not copied: it has ${what}`,
   )
   expect((await readdir(folder)).sort()).toEqual(before.sort())
@@ -104,7 +104,7 @@ test.each([
   const { at } = await backedUp()
   const from = await newDatabase('a store')
   await from.query(`DROP TABLE platformctl.pace; ${step}`)
-  await expect(copyStore(from.address, { kind: 'sqlite', file: at('copy.sqlite') })).rejects.toThrow(
+  await expect(copyStore(from.address, { kind: 'sqlite', file: at('copy.sqlite') }, NOW)).rejects.toThrow(
     'the database was not copied: platformctl.pace is not the table that platformctl made',
   )
   expect(await readdir(at(''))).not.toContain('copy.sqlite')

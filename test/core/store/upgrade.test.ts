@@ -354,7 +354,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
 test('a store of the build before courses is copied into PostgreSQL with everything, and each reader gets there what is due', async () => {
   const { address } = await oldStore('sqlite')
   const { url, address: to } = await newDatabase()
-  expect((await copyStore(address, to)).counts).toMatchObject({
+  expect((await copyStore(address, to, NOW)).counts).toMatchObject({
     subscription: Object.keys(ROWS).length,
     confirmation: 2,
     message: 1,

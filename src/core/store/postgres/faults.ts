@@ -37,13 +37,16 @@ export const isSilent = (error: unknown): boolean =>
   codeOf(error) === 'ETIMEDOUT' ||
   (/^(Connection t|t)[a-z ]*timeout/i.test(messageOf(error)) && !isPoolExhausted(error))
 
-/** Runs an operator's work, and says in one sentence what is wrong with the server. */
-export async function explained<T>(work: () => Promise<T>): Promise<T> {
+/** Runs an operator's work, and says in one sentence what is wrong with the server, by the name of what named it. */
+export async function explained<T>(work: () => Promise<T>, name = 'STORE_URL'): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (error instanceof StoreOpenError || error instanceof StoreMaintenanceError) throw error
-    throw new StoreOpenError(sentence(error), { cause: error })
+    if (error instanceof StoreMaintenanceError) throw error
+    const isSaid = error instanceof StoreOpenError
+    const said = isSaid ? error : new StoreOpenError(sentence(error), { cause: error })
+    said.message = said.message.replaceAll('STORE_URL', name)
+    throw said
   }
 }
 

@@ -4,14 +4,14 @@ import { codeError, codeOf } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
 import { type CopiedRow, type CopySource, compareRows, copyRows, PAGE } from '../copy.ts'
 import { anchorOf, departures, departuresOf, exportAnchor, storeKey } from '../departures.ts'
-import { cannotOpen, refusal, StoreMaintenanceError, StoreOpenError } from '../errors.ts'
+import { cannotOpen, refusal, StoreMaintenanceError } from '../errors.ts'
 import { ANCHOR, assertRead, readNamedJournal, type SinceOptions, uncovered } from '../journal.ts'
 import { checkRows, type StoreMaintenance, upkeep, VERIFIED_AT, verifyResult } from '../maintenance.ts'
 import { POSTGRES_STEPS, TABLES } from '../migrations.ts'
 import { replay, takeTold, toldBy } from '../replay.ts'
 import { assertReadable, metaIn, readSchema, schemaVersion } from '../schema.ts'
 import { addAudit, all, first, getMeta, OWNER, rowReader, type Sql, scalar, setMeta } from '../sql.ts'
-import { createPool, type Pool, type Queryable, STATEMENT_MS, transaction, withPool } from './connection.ts'
+import { createPool, type Queryable, STATEMENT_MS, transaction, withPool } from './connection.ts'
 import { explained, PLACE, READ_ONLY } from './faults.ts'
 import { assertThere, migrate, performer, plainSql, SIZE } from './sql.ts'
 
@@ -88,7 +88,7 @@ export const afterPostgresRestore = (url: Secret, options: AfterRestoreOptions) 
 async function catchUp(sql: Sql, other: Sql, options: AfterRestoreOptions) {
   const { from, journal, withoutJournal, now, audit } = options
   const schema = from && 'schema' in from ? from.schema : 'platformctl'
-  const replaced = from && (await ofReplaced(() => entriesOfReplaced(sql, other, schema)))
+  const replaced = from && (await explained(() => entriesOfReplaced(sql, other, schema), '--from'))
   const named = readNamedJournal(journal) ?? []
   const restoredTo = (await sql.one(scalar<number>(LAST_CHANGE))) ?? 0
   const anchors = [await sql.one(getMeta(ANCHOR)), await sql.one(exportAnchor())]
@@ -107,10 +107,10 @@ async function catchUp(sql: Sql, other: Sql, options: AfterRestoreOptions) {
     const runs = await sql.one(all<{ id: string }>(RUNS, { details: audit?.details }))
     // Once: what happened since an earlier run is newer.
     if (runs.every(({ id }) => audited.has(id)))
-      await ofReplaced(async () => {
+      await explained(async () => {
         const told = await other.read(() => toldBy(restoredTo, `${schema}.`))
         await sql.write(() => takeTold(told))
-      }).catch((error: unknown) => {
+      }, '--from').catch((error: unknown) => {
         // A build that has other tables, or other columns, made the replaced store.
         if (!(error instanceof Error && UNDEFINED.includes(codeOf(error.cause)))) throw error
       })
@@ -118,7 +118,7 @@ async function catchUp(sql: Sql, other: Sql, options: AfterRestoreOptions) {
   const entries = [...named, ...(replaced ?? [])]
   const replayed = await replay(sql, entries)
   await sql.write(() => addAudit(audit))
-  const repeats = replaced && (await ofReplaced(() => countRepeats(sql, other, schema)))
+  const repeats = replaced && (await explained(() => countRepeats(sql, other, schema), '--from'))
   const known = Math.max(restoredTo, from ? now : 0)
   const coveredTo = entries.reduce((last, { at }) => Math.max(last, at), known)
   return { replayed, restoredTo, repeats, coveredTo: isCovered ? coveredTo : undefined }
@@ -147,14 +147,6 @@ const repeatsIn = (schema: string) => `SELECT count(*) AS repeats
     JOIN ${schema}.subscription r USING (id, enrolment, confirmed_at), jsonb_array_elements(r.sent_days) AS lesson
   WHERE NOT s.sent_days @> lesson`
 
-/** A fault of the server named by --from is not one of STORE_URL. */
-const ofReplaced = <T>(work: () => Promise<T>): Promise<T> =>
-  explained(work).catch((error: unknown) => {
-    throw error instanceof StoreOpenError
-      ? new StoreOpenError(error.message.replaceAll('STORE_URL', '--from'), { cause: error.cause })
-      : error
-  })
-
 /** What the rows of the replaced store say, once it is known to be the same store. */
 async function entriesOfReplaced(restored: Sql, other: Sql, schema: string) {
   if (!/^[a-z_]\w{0,62}$/.test(schema))
@@ -176,10 +168,11 @@ async function entriesOfReplaced(restored: Sql, other: Sql, schema: string) {
 const LOOKS = 10
 const LOOK_EVERY_MS = 200
 const LOCK_NOT_AVAILABLE = '55P03'
-const inUse = (unchanged: string) =>
-  `the database is in use by another process: stop the daemon and everything else that has it open; ${unchanged}.`
+const inUse = (otherwise: string) =>
+  `the database is in use by another process: stop the daemon and everything else that has it open; ${otherwise}.`
 const OTHERS = `SELECT count(*) AS others FROM pg_stat_activity
-  WHERE datname = current_database() AND application_name = 'platformctl' AND pid <> pg_backend_pid()`
+  WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+    AND (application_name = 'platformctl' OR pg_backend_pid() = ANY (pg_blocking_pids(pid)))`
 /** What reads as a table and is none, or has rows that depend on who reads it. */
 const FOREIGN = `SELECT c.relname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
   WHERE n.nspname = 'platformctl' AND c.relname IN (SELECT value FROM {each @tables})
@@ -188,13 +181,17 @@ const FOREIGN = `SELECT c.relname AS name FROM pg_class c JOIN pg_namespace n ON
 /** Fills an empty store on a server from another one, in one transaction: all of it is there afterwards, or nothing. */
 export const copyIntoPostgres = (source: CopySource, url: Secret) =>
   withPool(url, async (pool) => {
-    await migrate(pool)
     const run = performer()
-    return explained(() => transaction(pool, (on) => copyRows(source, (steps) => run(on, steps))))
+    const copy = (on: Queryable) => copyRows(source, (steps) => run(on, steps))
+    return explained(() => migrate(pool).then(() => transaction(pool, copy)), '--to')
   })
 
-export const compareWithPostgres = (source: CopySource, url: Secret) =>
-  withPool(url, (pool) => compareRows(source, plainSql(pool).one, POSTGRES_STEPS.length))
+/** `name`: what the operator named the server with. */
+export const compareWithPostgres = (source: CopySource, url: Secret, name: string) =>
+  withPool(url, (pool) => {
+    const { one } = plainSql(pool)
+    return compareRows(source, (steps) => explained(() => one(steps), name), POSTGRES_STEPS.length)
+  })
 
 /** Lends a PostgreSQL store to copy from: brought up to date, and held against writers. */
 export const withPostgresSource = <T>(url: Secret, work: (source: CopySource) => Promise<T>): Promise<T> =>
@@ -213,7 +210,10 @@ export const withPostgresSource = <T>(url: Secret, work: (source: CopySource) =>
           throw new StoreMaintenanceError(inUse('nothing was copied'), { cause })
         }),
       )
-      return work(sourceOn(on))
+      const source = sourceOn(on)
+      const result = await work(source)
+      await source.assertUnchanged()
+      return result
     })
   })
 
@@ -222,23 +222,28 @@ const LOCK_ALL = `LOCK TABLE ${TABLES.map((table) => `platformctl.${table}`).joi
 /** Faults are explained here: the caller would report them as faults of the other store. */
 function sourceOn(on: Queryable): CopySource {
   const query = (text: string) => explained(() => on.query<CopiedRow>(text))
-  return async function* (table) {
-    const read = rowReader()
-    await query(`DECLARE copied NO SCROLL CURSOR FOR SELECT * FROM platformctl.${table}`)
-    for (let full = true; full; ) {
-      const { rows } = await query(`FETCH ${PAGE} FROM copied`)
-      if (rows.length > 0) yield rows.map(read)
-      full = rows.length === PAGE
-    }
-    await query('CLOSE copied')
+  return {
+    async *rows(table) {
+      const read = rowReader()
+      await query(`DECLARE copied NO SCROLL CURSOR FOR SELECT * FROM platformctl.${table}`)
+      for (let full = true; full; ) {
+        const { rows } = await query(`FETCH ${PAGE} FROM copied`)
+        if (rows.length > 0) yield rows.map(read)
+        full = rows.length === PAGE
+      }
+      await query('CLOSE copied')
+    },
+    assertUnchanged: () => assertUnused(on, 'then copy again to an empty store'),
   }
 }
 
-/** Fails if a daemon uses the store; those behind a connection pooler cannot be seen. */
-async function assertUnused(pool: Pool, unchanged: string): Promise<void> {
-  const { one } = plainSql(pool)
-  for (let look = 1; ((await one(scalar<number>(OTHERS))) ?? 0) > 0; look += 1) {
-    if (look === LOOKS) throw new StoreMaintenanceError(inUse(unchanged))
+/** Fails if a daemon uses the store, or a process waits for its locks; others behind a connection pooler cannot be seen. */
+async function assertUnused(on: Queryable, otherwise: string): Promise<void> {
+  const others = () => explained(() => performer()(on, scalar<number>(OTHERS)))
+  for (let look = 1; ((await others()) ?? 0) > 0; look += 1) {
+    if (look === LOOKS) throw new StoreMaintenanceError(inUse(otherwise))
     await sleep(LOOK_EVERY_MS)
+    // A transaction goes on seeing the sessions of its first look.
+    await on.query('SELECT pg_stat_clear_snapshot()')
   }
 }

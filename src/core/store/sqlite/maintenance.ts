@@ -1,5 +1,6 @@
 import { accessSync, constants, existsSync, lstatSync } from 'node:fs'
 import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { codeError, codeOf, faultOf } from '../../errors.ts'
 import { type CopiedRow, type CopySource, copyRows, PAGE } from '../copy.ts'
@@ -178,28 +179,45 @@ export async function withSqliteSource<T>(file: string, work: (source: CopySourc
     } catch (error) {
       throw ofSource(file, error)
     }
-    return await work(pagesOf(database, file))
+    const source = sourceOn(database, file)
+    const result = await work(source)
+    await source.assertUnchanged()
+    return result
   } finally {
     database?.close()
   }
 }
 
-const pagesOf = (database: SqliteDatabase, file: string): CopySource =>
-  function* (table) {
-    const read = rowReader()
-    let page: CopiedRow[] = []
-    try {
-      for (const row of database.prepare<[], CopiedRow>(`SELECT * FROM ${table}`).iterate()) {
-        page.push(read(row))
-        if (page.length < PAGE) continue
-        yield page
-        page = []
+function sourceOn(database: SqliteDatabase, file: string): CopySource {
+  const version = () => database.pragma('data_version', { simple: true })
+  const copied = version()
+  return {
+    *rows(table) {
+      const read = rowReader()
+      let page: CopiedRow[] = []
+      try {
+        for (const row of database.prepare<[], CopiedRow>(`SELECT * FROM ${table}`).iterate()) {
+          if (page.push(read(row)) < PAGE) continue
+          yield page
+          page = []
+        }
+      } catch (error) {
+        throw ofSource(file, error)
       }
-    } catch (error) {
-      throw ofSource(file, error)
-    }
-    if (page.length > 0) yield page
+      if (page.length > 0) yield page
+    },
+    // A process that waits for the file cannot be seen: it gets its turn, and by opening the store changes its mode.
+    async assertUnchanged() {
+      database.exec('COMMIT; PRAGMA locking_mode = NORMAL')
+      // The next read lets the file go. SQLite tries a lock again after at most 100 ms.
+      version()
+      await sleep(250)
+      const refused = faultOf(() => holdAlone(database, file, 'copied'), /^$/)
+      if (refused !== undefined || version() !== copied)
+        throw refusal`${file} was opened by another process meanwhile, which may have changed it: stop that process, then copy again to an empty store.`
+    },
   }
+}
 
 /** Here, because the caller reports what it does not know as a fault of the other store. */
 function ofSource(file: string, error: unknown): unknown {
@@ -224,12 +242,12 @@ export async function copyIntoSqlite(source: CopySource, file: string) {
       const perform = performer(database)
       await migrateFile(database, made)
       database.exec('BEGIN IMMEDIATE')
-      const result = await copyRows(source, async (steps) => perform(steps))
+      const counts = await copyRows(source, async (steps) => perform(steps))
       database.exec('COMMIT')
       // A server keeps no journal, and restoring an older backup of this file must not mail anybody who left since.
       appendText(file, linesOf(perform(departures())))
       shareOwner(made, file)
-      return result
+      return counts
     }),
   )
 }

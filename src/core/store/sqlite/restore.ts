@@ -59,10 +59,8 @@ export async function restore(parts: readonly RestorePart[], options: RestoreOpt
     // Every file before any is replaced; one that is too damaged to be locked is in no use.
     for (const { to } of parts)
       if (existsSync(to)) {
-        locks.set(
-          to,
-          unlessDamaged(to, () => holdUnchanged(to, found.get(to))),
-        )
+        const hold = () => holdUnchanged(to, found.get(to))
+        locks.set(to, unlessDamaged(to, hold))
       }
     return ready.map(({ part: { to, holds }, image, missing, ...result }) => {
       const kept = putInPlace(to, image, now, locks.get(to))
