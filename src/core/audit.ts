@@ -46,11 +46,12 @@ export function auditEntry(
     who: plain(operator.name),
     place: plain(operator.place),
     subject,
-    details: details && plain(masked(details.slice(0, 2 * LONGEST))),
+    details: details && plain(withoutAddresses(details.slice(0, 2 * LONGEST))),
   }
 }
 
 /** Masks whatever has the form of an address, quoted or not, even percent-encoded as in a link. */
-const masked = (text: string) => text.replace(/(?:"[^"]*"|[^\s"<>]+)(?:@|%40)[^\s"<>]*/gi, '[address]')
+export const withoutAddresses = (text: string) =>
+  text.replace(/(?:"[^"]*"|[^\s"<>]+)(?:@|%40)[^\s"<>]*/gi, '[address]')
 
 const plain = (text: string) => text.replaceAll('\0', '\ufffd').slice(0, LONGEST).toWellFormed()

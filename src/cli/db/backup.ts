@@ -148,11 +148,9 @@ export const afterRestore = onStore({
       audit: auditOf(context, { action: 'restore', details: 'after-restore' }),
     })
     const { replayed, restoredTo, coveredTo, repeats } = result
-    const covered =
-      coveredTo === undefined
-        ? uncoveredText(restoredTo)
-        : `${replayedText(replayed)}changes up to ${iso(coveredTo)} are covered; later ones are lost\n`
-    return { json: { result }, text: `${covered}${sentText({ repeats })}` }
+    const done = coveredText({ replayed, uncoveredSince: coveredTo === undefined ? restoredTo : undefined })
+    const end = coveredTo && `changes up to ${iso(coveredTo)} are covered; later ones are lost\n`
+    return { json: { result }, text: `${done}${end || ''}${sentText({ repeats })}` }
   },
 })
 
@@ -199,47 +197,32 @@ function replacedStore(context: Context, from: string | undefined): AfterRestore
   return address.url
 }
 
-function coveredText({ replayed, uncoveredSince, coveredTo }: RestoreResult): string {
+function coveredText({ replayed, uncoveredSince, coveredTo }: Partial<RestoreResult>): string {
+  const done = replayedText(replayed)
   if (uncoveredSince !== undefined)
-    return Object.values(replayed).some((count) => count > 0)
-      ? `${replayedText(replayed)}${uncoveredText(uncoveredSince, 'others')}`
-      : uncoveredText(uncoveredSince)
-  return coveredTo === undefined
-    ? replayedText(replayed)
-    : `${replayedText(replayed)}the journal ends at ${iso(coveredTo)}: people who left later are mailed again\n`
+    return `${done}no journal covers the time since ${iso(uncoveredSince)}: ${done ? 'others' : 'people'} who unsubscribed, bounced or were erased since then are mailed again\n`
+  const end = coveredTo && `the journal ends at ${iso(coveredTo)}: people who left later are mailed again\n`
+  return `${done || 'the journal has no changes after the backup\n'}${end || ''}`
 }
 
-function uncoveredText(since: number, who = 'people'): string {
-  return `no journal covers the time since ${iso(since)}: ${who} who unsubscribed, bounced or were erased since then are mailed again\n`
-}
-
-/** What each is called, in the order of the sentence. */
-const REPLAYED: Readonly<Record<keyof Replayed, string>> = {
-  unsubscribed: 'unsubscribed',
+/** What a count is called, if not by its name. */
+const REPLAYED: Readonly<Record<string, string>> = {
   undone: 'subscribed again',
-  erased: 'erased',
-  suppressed: 'suppressed',
   released: 'taken off the suppression list',
-  paused: 'paused',
-  resumed: 'resumed',
 }
 
-function replayedText(replayed: Replayed): string {
-  const happened = (Object.keys(REPLAYED) as (keyof Replayed)[]).flatMap((kind) =>
-    replayed[kind] > 0 ? [`${replayed[kind]} ${REPLAYED[kind]}`] : [],
-  )
-  return happened.length === 0
-    ? 'the journal has no changes after the backup\n'
-    : `replayed, because it happened after the backup: ${happened.join(', ')}\n`
+function replayedText(replayed: Partial<Replayed> = {}): string {
+  const counts = Object.entries(replayed).filter(([, count]) => count > 0)
+  const happened = counts.map(([kind, count]) => `${count} ${REPLAYED[kind] ?? kind}`).join(', ')
+  return happened && `replayed, because it happened after the backup: ${happened}\n`
 }
 
 /** What will be sent twice, and what was taken over so that it is not. */
 function sentText({ repeats, taken }: Pick<RestoreResult, 'repeats'> & { readonly taken?: number }): string {
   const otherwise = taken === undefined ? '' : 'restore with --sent-from and the replaced store’s file, or '
-  const took =
-    taken !== undefined && taken > 0
-      ? `${plural(taken, 'lesson')} sent after the backup ${taken === 1 ? 'is' : 'are'} recorded as sent\n`
-      : ''
+  const took = taken
+    ? `${plural(taken, 'lesson')} sent after the backup ${taken === 1 ? 'is' : 'are'} recorded as sent\n`
+    : ''
   if (repeats === undefined)
     return `${took}no earlier store could be read: what was sent after the backup is sent again, and alerts, silences and announcements are those of the backup\n`
   return repeats === 0

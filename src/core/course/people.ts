@@ -5,23 +5,13 @@ import { isRecord, parsedJson } from '../is-record.ts'
 import { type CourseDefinition, isLanguage, isTimeZone, NOTICES } from './definition.ts'
 import { type Consent, isUnderWay, type Subscription } from './subscription.ts'
 
-const COLUMNS = {
-  address: 'address',
-  course: 'course',
-  state: 'state',
-  language: 'language',
-  timeZone: 'time_zone',
-  sent: 'sent',
-  lessons: 'lessons',
-  sentLessons: 'sent_lessons',
-  lastSentAt: 'last_sent_at',
-  nextAt: 'next_at',
-  consentAt: 'consent_at',
-  consentHow: 'consent_how',
-} as const
-
-type Field = keyof typeof COLUMNS
-const FIELDS = Object.keys(COLUMNS) as readonly Field[]
+const FIELDS = [
+  ...(['address', 'course', 'state', 'language', 'timeZone', 'sent', 'lessons', 'sentLessons'] as const),
+  ...(['lastSentAt', 'nextAt', 'consentAt', 'consentHow'] as const),
+]
+type Field = (typeof FIELDS)[number]
+/** `timeZone` → `time_zone` */
+const columnOf = (field: Field) => field.replace(/[A-Z]/g, '_$&').toLowerCase()
 
 /** An enrolment as it is exported. Times are ISO 8601. */
 export interface ExportedPerson {
@@ -65,7 +55,7 @@ export function exported(one: Subscription, sentLessons: readonly string[]): Exp
   }
 }
 
-export const CSV_HEAD = csvLine(Object.values(COLUMNS))
+export const CSV_HEAD = csvLine(FIELDS.map(columnOf))
 
 export const personLine = (person: ExportedPerson) =>
   csvLine(FIELDS.map((field) => [person[field] ?? ''].flat().join(' ')))
@@ -212,7 +202,7 @@ const NEEDED: readonly Field[] = ['address', 'consentAt', 'consentHow']
 const missingOf = (has: (field: Field) => boolean) =>
   NEEDED.filter((field) => !has(field)).map((field) => ({
     line: 1,
-    message: `there is no column ${COLUMNS[field]}; the columns are ${Object.values(COLUMNS).join(', ')}`,
+    message: `there is no column ${columnOf(field)}; the columns are ${FIELDS.map(columnOf).join(', ')}`,
   }))
 
 const fieldsOf = (of: (field: Field) => string): Fields =>
@@ -223,7 +213,7 @@ function fromCsv(text: string): Entries {
   const rows: Iterator<CsvRow, undefined> = readCsv(text)
   const { value: head } = rows.next()
   const names = head?.cells.map((name) => cellValue(name).toLowerCase()) ?? []
-  const columns = new Map(FIELDS.map((field) => [field, names.indexOf(COLUMNS[field])]))
+  const columns = new Map(FIELDS.map((field) => [field, names.indexOf(columnOf(field))]))
   const width = names.findLastIndex((name) => name !== '') + 1
   /** Spreadsheets end lines with empty fields; a field with text there is the rest of an unquoted one. */
   const overflow = (cells: readonly string[]) => {

@@ -15,9 +15,9 @@ export const anchorOf = (): Steps<string> =>
   getOrMake(ANCHOR, Buffer.from(systemRandom.bytes(12)).toString('base64url'))
 
 /** The id of a database in what it exports: made from its key, so that dumps have it which are older than any export. */
-export function* exportAnchor(): Steps<string | undefined> {
+export function* exportAnchor(): Steps<string> {
   const key = yield* storeKey()
-  return key && suppressionHash(key, 'journal')
+  return key ? suppressionHash(key, 'journal') : yield* anchorOf()
 }
 
 /** Begins the hashes of those who left a course; an erasure’s are bare. */
@@ -67,9 +67,7 @@ export function* departures(schema?: string): Steps<readonly JournalEntry[]> {
   const left = yield* all<Left & { readonly key: string }>(text.left)
   const hashOf = yield* leftHash(schema)
   const mailboxes = (yield* all<MailboxRow>(text.suppressed)).map(mailboxOf)
-  const erased = yield* all<{ readonly hash: string; readonly at: number }>(text.erased)
   type Held = { name: string; pausedAt?: number; reason?: string; resumedAt?: number }
-  const held = yield* all<Held>(text.held)
   const audited = yield* all<AuditEntry>(text.audited)
   return [
     ...past,
@@ -77,12 +75,12 @@ export function* departures(schema?: string): Steps<readonly JournalEntry[]> {
     ...mailboxes.flatMap(({ identity, suppression }) =>
       suppression ? { what: 'suppressed' as const, at: suppression.at, identity, suppression } : [],
     ),
-    ...erased.map(({ hash, at }) =>
+    ...(yield* all<{ readonly hash: string; readonly at: number }>(text.erased)).map(({ hash, at }) =>
       hash.startsWith(LEFT)
         ? { what: 'unsubscribed' as const, at, id: hash, enrolment: 0, hash }
         : { what: 'erased' as const, at, hash, rows: { subscription: undefined, invites: [], logins: [] } },
     ),
-    ...held.map(({ name, pausedAt, reason = '', resumedAt = 0 }) =>
+    ...(yield* all<Held>(text.held)).map(({ name, pausedAt, reason = '', resumedAt = 0 }) =>
       pausedAt === undefined
         ? { what: 'resumed' as const, at: resumedAt, name }
         : { what: 'paused' as const, at: pausedAt, name, reason },

@@ -33,8 +33,8 @@ export type JournalEntry = { readonly at: number } & (
   | { readonly what: 'paused'; readonly name: string; readonly reason: string }
   | { readonly what: 'resumed'; readonly name: string }
   | { readonly what: 'audited'; readonly entry: AuditEntry }
-  /** A store that this journal follows; its backups carry the same id. */
-  | { readonly what: 'anchor'; readonly id: string }
+  /** A store that this journal follows; its backups carry the same id. `number`: of an export. */
+  | { readonly what: 'anchor'; readonly id: string; readonly number?: number | undefined }
   /** A whole line that is no entry: damaged, or of a newer build. */
   | { readonly what: 'unread'; readonly line: string }
 )
@@ -63,7 +63,7 @@ const LIKE: Readonly<Partial<Record<JournalEntry['what'], object>>> = {
   paused: { name: '', reason: '' },
   resumed: { name: '' },
   audited: { entry: { at: 0, id: '', action: '', who: '', place: '' } },
-  anchor: { id: '' },
+  anchor: { id: '', 'number?': 0 },
 }
 
 function isLike(value: unknown, example: unknown): boolean {

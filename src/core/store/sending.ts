@@ -1,3 +1,4 @@
+import { withoutAddresses } from '../audit.ts'
 import { MINUTE_MS, MOST_SKEW_MS } from '../durations.ts'
 import * as counting from '../mail/feedback/sending.ts'
 import * as holding from '../mail/holds.ts'
@@ -133,8 +134,9 @@ export function sending({ one, read, write }: Sql): counting.SendingStore {
         return { sentAt, refused: yield* first(TEXTS.refused), failed: yield* first(TEXTS.failed) }
       }),
     stalledSince: (at) => one(scalar(TEXTS.stalled, at)),
-    pause: ({ streams, reason, now, audit }) =>
+    pause: ({ streams, reason: given, now, audit }) =>
       write(function* () {
+        const reason = withoutAddresses(given)
         let changed = 0
         for (const stream of streams) changed += yield* pauseStream(stream, now, reason)
         if (changed > 0) yield* addAudit(audit)

@@ -1,8 +1,10 @@
+import { readFile } from 'node:fs/promises'
 import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { suppressionHash } from '../../../src/core/course/links.ts'
 import { applyFeedback } from '../../../src/core/mail/feedback/store.ts'
 import type { StreamName } from '../../../src/core/mail/holds.ts'
+import { journalFile } from '../../../src/core/store/journal.ts'
 import type { Store } from '../../../src/core/store/store.ts'
 import {
   channelOf,
@@ -140,6 +142,21 @@ test('a restore of an older backup forgets no pause of mail, by an operator or b
     expect(before.map(({ stream }) => stream).toSorted()).toEqual(['confirmation', 'course', 'mail'])
     await again.close()
   }
+})
+
+test('the reason of a pause is kept without addresses, in the store and in its journal', async () => {
+  const it = await storeWith()
+  const reason = 'mail to "zed q"@example.com, zed%40example.com and Zed@Example.com was wrong'
+  const audit = audited('pause', NOW)
+  const pause = { streams: ['mail', 'course'], reason, now: NOW, audit } as const
+  const masked = 'mail to [address] [address] and [address] was wrong'
+  expect((await it.store.sending.pause(pause)).map((hold) => hold.reason)).toEqual([masked, masked])
+  await openIncident(it.store.incidents, incidentWith({ cause: 'mail_paused', openedAt: NOW }))
+  await it.store.sending.pause({ ...pause, streams: ['notice'] })
+  await it.store.close()
+  const journal = await readFile(journalFile(it.file), 'utf8')
+  expect(journal).toContain(`"reason":"${masked}"`)
+  expect(`${journal}${await readFile(it.file, 'latin1')}`).not.toMatch(/zed/i)
 })
 
 test('a restore tells the end of what was told after the backup, and repeats and revives nothing that ended since', async () => {

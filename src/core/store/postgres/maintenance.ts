@@ -3,15 +3,16 @@ import { postgresLocation } from '../../env/values.ts'
 import { codeError, codeOf } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
 import { type CopiedRow, type CopySource, compareRows, copyRows, PAGE } from '../copy.ts'
-import { anchorOf, departures, departuresOf, exportAnchor, storeKey } from '../departures.ts'
+import { departures, departuresOf, exportAnchor, storeKey } from '../departures.ts'
 import { cannotOpen, refusal, StoreMaintenanceError } from '../errors.ts'
-import { ANCHOR, assertRead, readNamedJournal, type SinceOptions, uncovered } from '../journal.ts'
+import { assertRead, readNamedJournal, type SinceOptions, uncovered } from '../journal.ts'
 import { checkRows, type StoreMaintenance, upkeep, VERIFIED_AT, verifyResult } from '../maintenance.ts'
 import { POSTGRES_STEPS, TABLES } from '../migrations.ts'
 import { replay, takeTold, toldBy } from '../replay.ts'
 import { assertReadable, metaIn, readSchema, schemaVersion } from '../schema.ts'
-import { addAudit, all, first, getMeta, OWNER, rowReader, type Sql, scalar, setMeta } from '../sql.ts'
+import { addAudit, first, OWNER, rowReader, type Sql, scalar, setMeta } from '../sql.ts'
 import { createPool, type Queryable, STATEMENT_MS, transaction, withPool } from './connection.ts'
+import { faultOf, MARK, NEXT_NUMBER, OF_ANOTHER, tellsAll } from './exports.ts'
 import { explained, PLACE, READ_ONLY } from './faults.ts'
 import { assertThere, migrate, performer, plainSql, SIZE } from './sql.ts'
 
@@ -40,12 +41,13 @@ export function maintenanceOfPostgres(url: Secret): StoreMaintenance {
     backup: async () => {
       throw refusal`a PostgreSQL store is backed up by its own tools: pg_dump --format=custom --schema=platformctl, and pg_restore.`
     },
-    journal: (at) =>
-      sql.write(function* () {
-        yield* assertThere()
-        const id = (yield* exportAnchor()) ?? (yield* anchorOf())
-        return [...(yield* departures()), { what: 'anchor' as const, at, id }]
-      }),
+    async journal(at) {
+      await sql.read(assertThere)
+      // Committed before the rest is read: a dump without it is older than what is read.
+      const number = await sql.one(scalar<number>(NEXT_NUMBER))
+      const id = await sql.write(exportAnchor)
+      return [...(await sql.read(departures)), { what: 'anchor' as const, at, id, number }]
+    },
     close: () => pool.end(),
   }
 }
@@ -75,14 +77,13 @@ export interface AfterRestoreOptions extends SinceOptions {
 /** Does again in a restored database what people and operators ended since; gives up to when it, and all, is known. */
 export const afterPostgresRestore = (url: Secret, options: AfterRestoreOptions) =>
   withPool(url, async (pool) => {
-    const { from } = options
     const sql = plainSql(pool)
     if ((await sql.read(schemaVersion)) === 0)
       throw cannotOpen`The database holds no store: restore the dump into it first.`
     await assertUnused(pool, 'nothing was changed')
     await migrate(pool)
-    if (from === undefined || 'schema' in from) return catchUp(sql, sql, options)
-    return withPool(from, (other) => catchUp(sql, plainSql(other), options))
+    if (options.from === undefined || 'schema' in options.from) return catchUp(sql, sql, options)
+    return withPool(options.from, (other) => catchUp(sql, plainSql(other), options))
   })
 
 async function catchUp(sql: Sql, other: Sql, options: AfterRestoreOptions) {
@@ -91,22 +92,18 @@ async function catchUp(sql: Sql, other: Sql, options: AfterRestoreOptions) {
   const replaced = from && (await explained(() => entriesOfReplaced(sql, other, schema), '--from'))
   const named = readNamedJournal(journal) ?? []
   const restoredTo = (await sql.one(scalar<number>(LAST_CHANGE))) ?? 0
-  const anchors = [await sql.one(getMeta(ANCHOR)), await sql.one(exportAnchor())]
-  const written = named.findLast((entry) => entry.what === 'anchor' && anchors.includes(entry.id))?.at
-  const isCovered = replaced ? !journal || written !== undefined : (written ?? -1) >= restoredTo
+  const fault = await sql.read(() => faultOf(named, restoredTo, now))
+  const isCovered = replaced ? !journal || fault !== OF_ANOTHER : fault === undefined
   const state = `the restored database ends at ${new Date(restoredTo).toISOString()}`
   if (!isCovered && !withoutJournal) {
-    const fault = written === undefined ? 'is not the journal of this store' : 'is older'
     const given = journal && `${journal} ${fault}`
     const fix = 'Name the replaced database or schema with --from, or a journal with --journal'
     throw uncovered(state, given ?? 'neither --from nor --journal was given', fix)
   }
   if (replaced === undefined && !withoutJournal) assertRead(named, undefined, state)
   if (replaced) {
-    const audited = new Set(replaced.map((entry) => ('entry' in entry ? entry.entry.id : undefined)))
-    const runs = await sql.one(all<{ id: string }>(RUNS, { details: audit?.details }))
     // Once: what happened since an earlier run is newer.
-    if (runs.every(({ id }) => audited.has(id)))
+    if (await sql.read(() => tellsAll(replaced, RUNS, audit)))
       await explained(async () => {
         const told = await other.read(() => toldBy(restoredTo, `${schema}.`))
         await sql.write(() => takeTold(told))
@@ -117,10 +114,10 @@ async function catchUp(sql: Sql, other: Sql, options: AfterRestoreOptions) {
   }
   const entries = [...named, ...(replaced ?? [])]
   const replayed = await replay(sql, entries)
+  await sql.one(scalar(MARK))
   await sql.write(() => addAudit(audit))
   const repeats = replaced && (await explained(() => countRepeats(sql, other, schema), '--from'))
-  const known = Math.max(restoredTo, from ? now : 0)
-  const coveredTo = entries.reduce((last, { at }) => Math.max(last, at), known)
+  const coveredTo = entries.reduce((last, { at }) => Math.max(last, at), Math.max(restoredTo, from ? now : 0))
   return { replayed, restoredTo, repeats, coveredTo: isCovered ? coveredTo : undefined }
 }
 
@@ -135,10 +132,7 @@ async function countRepeats(restored: Sql, replaced: Sql, schema: string): Promi
   return repeats
 }
 
-interface ProgressPage {
-  readonly last: string | undefined
-  readonly rows: string | undefined
-}
+type ProgressPage = { readonly last: string | undefined; readonly rows: string | undefined }
 const PROGRESS = `SELECT max(id) AS last, CAST(json_agg(one) AS text) AS rows FROM (
     SELECT id, enrolment, confirmed_at, sent_days FROM subscription
     WHERE state = 'confirmed' AND id > @after ORDER BY id LIMIT ${PAGE}) AS one`
