@@ -51,6 +51,12 @@ test('a line without a cause is an error that names it, unless one cause is give
   const text = 'email,created\nada@example.com,1795248000\n'
   expect(() => read(text)).toThrow(/^line 2 does not say why/)
   expect(read(text, 'complaint').found).toEqual(['ada@example.com complaint 1795248000000'])
+  // Whatever the lines say themselves.
+  const listed = 'email,reason\nada@example.com,unsubscribed\nb@example.com,4.2.2 full\n'
+  expect(read(listed, 'hard-bounce')).toEqual({
+    found: ['ada@example.com hard-bounce -', 'b@example.com hard-bounce -'],
+    passing: 0,
+  })
 })
 
 test('a file without a column of addresses is refused', () => {
