@@ -12,6 +12,11 @@ export function attempt<T>(work: () => T): T | undefined {
   }
 }
 
+/** Calls what may fail, now or later, without harm: what it throws or rejects with is lost. */
+export function swallowFaults(work: () => unknown): void {
+  void (async () => work())().catch(() => {})
+}
+
 /** What a text holds as JSON; undefined for any other text. */
 export const parsedJson = (text: string): unknown => attempt(() => JSON.parse(text))
 

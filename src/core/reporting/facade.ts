@@ -1,3 +1,5 @@
+import { swallowFaults } from '../is-record.ts'
+
 /** Facts about what happened, chosen by the caller; scrubbed before they reach a reporter. */
 export type ReportContext = Readonly<Record<string, unknown>>
 export type ReportLevel = 'info' | 'warning' | 'error'
@@ -15,7 +17,7 @@ export type ReporterInput =
     }
   | { readonly kind: 'user'; readonly user: ReportedUser }
 
-/** Receives reports. Errors that it throws are swallowed: reporting never breaks the program. */
+/** Receives reports. What it throws or rejects with is swallowed: reporting never breaks the program. */
 export interface Reporter {
   report(input: ReporterInput): void
 }
@@ -27,13 +29,8 @@ export function setReporter(next: Reporter | undefined): void {
   reporter = next
 }
 
-function send(input: ReporterInput): void {
-  try {
-    reporter?.report(input)
-  } catch {
-    // A broken reporter loses a report and nothing else.
-  }
-}
+/** A broken reporter loses a report and nothing else. */
+const send = (input: ReporterInput) => swallowFaults(() => reporter?.report(input))
 
 /** Reports an error (CONTRACT §6). A no-op without a reporter; never throws. */
 export function reportError(error: unknown, context?: ReportContext): void {

@@ -99,13 +99,12 @@ export function scrubbing(reporter: Reporter, scrub: Scrub): Reporter {
     (typeof given.context === 'object' ? scrub.value(given.context) : undefined) as typeof given.context
   return {
     report(report) {
-      if (report.kind === 'error') reporter.report({ ...report, context: context(report) })
-      else if (report.kind === 'message')
-        reporter.report({ ...report, message: scrub.text(report.message), context: context(report) })
-      else {
-        const id = report.user?.id
-        reporter.report({ kind: 'user', user: id === undefined ? undefined : { id: scrub.text(String(id)) } })
-      }
+      if (report.kind === 'error') return reporter.report({ ...report, context: context(report) })
+      if (report.kind === 'message')
+        return reporter.report({ ...report, message: scrub.text(report.message), context: context(report) })
+      const id = report.user?.id
+      const user = id === undefined ? undefined : { id: scrub.text(String(id)) }
+      return reporter.report({ kind: 'user', user })
     },
   }
 }

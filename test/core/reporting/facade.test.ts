@@ -108,6 +108,20 @@ test.each(Object.keys(hostile))('%s anywhere makes nothing throw', (name) => {
   }
 })
 
+test('what an asynchronous reporter rejects with is lost, and ends no program', async () => {
+  const unhandled: unknown[] = []
+  const note = (reason: unknown) => void unhandled.push(reason)
+  process.on('unhandledRejection', note)
+  onTestFinished(() => void process.off('unhandledRejection', note))
+  registerReporter({ report: async () => throws() })
+  onTestFinished(() => registerReporter(undefined))
+  reportError(new Error('x'))
+  reportMessage('x')
+  setUserContext({ id: 'x' })
+  await new Promise(setImmediate)
+  expect(unhandled).toEqual([])
+})
+
 test('scrubbing never throws and leaves no address, whatever it is given', () => {
   const scrub = createScrub({ secrets: ['hunter2-hunter2'] })
   fc.assert(
