@@ -3,14 +3,7 @@ import { isRecord, parsedJson } from '../core/is-record.ts'
 import { CAUSES } from '../core/network/causes.ts'
 import { get, type Network } from '../core/network/get.ts'
 import { trimEnd } from '../core/trim-end.ts'
-import {
-  isProof,
-  isSigned,
-  readSnapshot,
-  type SignedSnapshot,
-  tokenOf,
-  type WitnessSecret,
-} from '../core/witness.ts'
+import { isProof, isSigned, readSnapshot, tokenOf, type WitnessSecret } from '../core/witness.ts'
 import type { Vote } from './votes.ts'
 
 const ANSWER_MS = 10_000
@@ -23,13 +16,11 @@ interface AskOptions {
   readonly network?: Network | undefined
 }
 
-type Fetched = { readonly value: unknown } | { readonly reason: string }
-
 async function fetchJson(
   url: URL,
   headers: Record<string, string>,
   { largestBytes, ...options }: AskOptions & { readonly largestBytes: number },
-): Promise<Fetched> {
+): Promise<{ readonly value: unknown } | { readonly reason: string }> {
   const outcome = await get({
     ...options,
     url,
@@ -54,7 +45,7 @@ export async function askPlatform(
   /** `have`: the signature of the snapshot that is kept. */
   report: Readonly<{ at: number; nonce: string; have: string | undefined; outage: object | undefined }>,
   options: AskOptions,
-): Promise<{ readonly snapshot?: SignedSnapshot } | { readonly reason: string }> {
+) {
   const text = JSON.stringify({ name: own.name, ...report })
   const authorization = `Bearer ${tokenOf(text, own.secret)}`
   const url = at(platform, '/api/witness')
@@ -65,7 +56,7 @@ export async function askPlatform(
     return { reason: 'something else answers in its place' }
   const said: unknown = JSON.parse(answer)
   if (!isRecord(said) || said.nonce !== report.nonce) return { reason: 'something repeats an older answer' }
-  const of = (name: keyof SignedSnapshot) => textIn(said.snapshot, name)
+  const of = (name: 'snapshot' | 'key' | 'signature') => textIn(said.snapshot, name)
   const signed = { snapshot: of('snapshot'), key: of('key'), signature: of('signature') }
   return readSnapshot(signed) === undefined ? {} : { snapshot: signed }
 }
@@ -109,11 +100,8 @@ function isVote({ view, outage, closers, closed }: Record<string, unknown>): boo
 }
 
 export async function askPeer(peer: string, question: Parameters<typeof readVote>[1], options: AskOptions) {
-  const fetched = await fetchJson(
-    at(peer, '/vote', { nonce: question.nonce }),
-    {},
-    { ...options, largestBytes: LARGEST_VOTE },
-  )
+  const url = at(peer, '/vote', { nonce: question.nonce })
+  const fetched = await fetchJson(url, {}, { ...options, largestBytes: LARGEST_VOTE })
   return 'reason' in fetched ? fetched : readVote(fetched.value, question)
 }
 

@@ -84,11 +84,8 @@ export async function serveWitness(
 }
 
 /** What this witness itself sees: degraded if it could not do its work, whatever the platform does. */
-function ownView(
-  name: string,
-  { snapshot, confirmedAt, view, reason, isOutage, peers, fault }: Known,
-  now: number,
-) {
+function ownView(name: string, known: Known, now: number) {
+  const { snapshot, confirmedAt, view, reason, isOutage, peers, fault } = known
   const silent = Object.entries(peers).flatMap(([url, why]) => (why === undefined ? [] : [`${url}: ${why}`]))
   const isReady = snapshot !== undefined && silent.length === 0 && fault === undefined
   return {

@@ -26,17 +26,8 @@ interface WitnessOptions {
   readonly network?: Network
 }
 
-export interface Known extends Omit<KeptStatus, 'snapshot'> {
-  readonly snapshot: ReturnType<typeof readSnapshot>
-  readonly view: View
-  readonly reason: string | undefined
-  /** Why each peer is not heard; undefined: it is. */
-  readonly peers: Readonly<Record<string, string | undefined>>
-  /** Why it cannot do its own work. */
-  readonly fault: string | undefined
-}
-
 export type Witness = Awaited<ReturnType<typeof startWitness>>
+export type Known = ReturnType<Witness['known']>
 
 const NOT_KEPT =
   'the data folder cannot be written: check its disk and its owner; alerts still leave, and a restart may repeat them'
@@ -64,6 +55,7 @@ export async function startWitness(host: Host, options: WitnessOptions) {
   let memory: Store | undefined
   /** An outage that the disk does not take: its alerts are kept here until it does. */
   let unkept: (ReturnType<typeof tellFrom> & { readonly id: string }) | undefined
+  /** Why this witness cannot do its own work. */
   let fault: string | undefined
   const ask = { monotonic: clock.monotonic, signal: over.signal, network }
   const newNonce = () => Buffer.from(random.bytes(18)).toString('base64url')
@@ -75,6 +67,7 @@ export async function startWitness(host: Host, options: WitnessOptions) {
   /** The last outage that this witness saw, for the platform’s log. */
   let down: { readonly since: number; readonly reason: string } | undefined
   let unreported: { readonly seconds: number; readonly reason: string } | undefined
+  /** Why each peer is not heard; undefined: it is. */
   const heard: Record<string, string | undefined> = {}
   /** Peers that are a witness which is counted already, such as a copy of this one: three of one name are one. */
   const copies = new Set<string>()
@@ -215,15 +208,7 @@ export async function startWitness(host: Host, options: WitnessOptions) {
   })()
 
   return {
-    known: (): Known => ({
-      snapshot,
-      confirmedAt,
-      view,
-      reason,
-      isOutage: isOutage(voting),
-      peers: heard,
-      fault,
-    }),
+    known: () => ({ snapshot, confirmedAt, view, reason, isOutage: isOutage(voting), peers: heard, fault }),
     /** The signed vote that answers a peer’s question. */
     vote(nonce: string) {
       const { outage, closers, closed } = voting

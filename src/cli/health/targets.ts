@@ -68,11 +68,7 @@ function addressIn(env: Context['env'], { name, address = [] }: TargetService): 
 export const ADDRESS = 'an http:// or https:// address without a user name, a query or a fragment'
 
 /** `web=https://www.example.com` as a name and an address. */
-export function parseAddress(
-  services: readonly ServiceDefinition[],
-  word: string,
-  option = '--url',
-): readonly [Service, string] {
+export function parseAddress(services: readonly ServiceDefinition[], word: string, option = '--url') {
   const at = word.indexOf('=')
   const name = word.slice(0, Math.max(at, 0)).trim()
   const names = services.map((one) => one.name)
@@ -86,7 +82,7 @@ export function parseAddress(
     )
   const url = word.slice(at + 1)
   if (!isAddress(url)) throw wrongUsage(`${option} ${name}=… needs ${ADDRESS}.`)
-  return [name, url]
+  return [name, url] as const
 }
 
 /** An address that a path can be put behind. */

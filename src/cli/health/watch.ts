@@ -25,14 +25,9 @@ export function follow(
       const before = tracks.get(health.service)
       const state = stateOf(health)
       const point = { ms: health.reached ? health.phases.total : undefined, state }
-      return [
-        health.service,
-        {
-          state,
-          since: before?.state === state ? before.since : now,
-          points: [...(before?.points ?? []), point].slice(-MOST_POINTS),
-        },
-      ]
+      const since = before?.state === state ? before.since : now
+      const points = [...(before?.points ?? []), point].slice(-MOST_POINTS)
+      return [health.service, { state, since, points }]
     }),
   )
 }
@@ -71,12 +66,11 @@ export function frame(input: FrameInput): readonly string[] {
 
 function header({ now, nextInMs, intervalMs }: FrameInput): Line {
   const next = nextInMs === undefined ? 'checking now' : `next check in ${Math.ceil(nextInMs / 1000)} s`
+  const time = new Date(now).toISOString().slice(11, 19)
+  const said = `  ${time} UTC · every ${durationText(intervalMs)} · ${next} · Ctrl-C ends`
   return [
     ['platformctl health', 'bold'],
-    [
-      `  ${new Date(now).toISOString().slice(11, 19)} UTC · every ${durationText(intervalMs)} · ${next} · Ctrl-C ends`,
-      'dim',
-    ],
+    [said, 'dim'],
   ]
 }
 

@@ -25,12 +25,7 @@ const skip = (check: LiveCheck, variable: string, detail: string) =>
   step(check, variable, async () => skipped(detail))
 
 /** Name, an answer and certificate of an http(s) address: three steps, in this order. */
-export function endpointSteps(
-  context: StepContext,
-  url: string,
-  variable: string,
-  plainHttp: PlainHttp = 'allowed',
-): readonly [Step, Step, Step] {
+export function endpointSteps(context: StepContext, url: string, variable: string, plainHttp: PlainHttp) {
   const at = new URL(url)
   const reachability = async (signal: AbortSignal) => {
     // No key is sent, so a bad certificate is left to the step that says what is wrong with it.
@@ -43,12 +38,7 @@ export function endpointSteps(
 }
 
 /** The name before the step that reaches an address, and the certificate after it. */
-function around(
-  context: StepContext,
-  at: URL,
-  reachability: Step,
-  plainHttp: PlainHttp,
-): readonly [Step, Step, Step] {
+function around(context: StepContext, at: URL, reachability: Step, plainHttp: PlainHttp): [Step, Step, Step] {
   const [variable = ''] = reachability.variables
   const isProxied = proxyOf(at) !== undefined
   return [
@@ -59,11 +49,7 @@ function around(
 }
 
 /** The steps for an address that a key is sent to. On this machine itself it may be plain http, even in production. */
-export function keyedEndpoint(
-  context: Pick<LiveDependencies, 'network' | 'now' | 'settings'>,
-  url: string,
-  variable: string,
-): readonly [Step, Step, Step] {
+export function keyedEndpoint(context: LiveDependencies, url: string, variable: string) {
   const plainHttp = isHere(new URL(url)) ? 'allowed' : plainHttpIn(context.settings)
   return endpointSteps(context, url, variable, plainHttp)
 }

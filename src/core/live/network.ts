@@ -6,7 +6,6 @@ import { given } from '../given.ts'
 import type { ProbeDefinition } from '../health/probe.ts'
 import { probeRemote } from '../health/prober.ts'
 import { systemClock } from '../host.ts'
-import type { CertificateCheck } from '../incidents/conditions.ts'
 import { causeOf, type Phase } from '../network/causes.ts'
 import { addressesOf, connectTo, hostOf, type Lookup, secure } from '../network/connect.ts'
 import { type GetInput, get, type Network } from '../network/get.ts'
@@ -14,11 +13,7 @@ import type { ServiceDefinition } from '../service.ts'
 import { NO_STARTTLS } from './live.ts'
 
 /** Connects and reads the certificate, trusted or not, so that a bad one is reported with its reason. */
-export async function certificateOf(
-  url: URL,
-  { lookup, ca }: Network,
-  signal: AbortSignal,
-): Promise<Omit<CertificateCheck, 'variable'>> {
+export async function certificateOf(url: URL, { lookup, ca }: Network, signal: AbortSignal) {
   const socket = await connectTo(url, { lookup, signal })
   const stop = () => socket.destroy(codeError('tls_timeout'))
   signal.addEventListener('abort', stop, { once: true })
@@ -115,16 +110,8 @@ export function openNetwork(
       return outcome
     },
     /** Asks a service of the platform for its shallow health, in its format. */
-    health: ({ name, health, format }: ServiceDefinition, url: string, signal: AbortSignal) =>
-      probeRemote({
-        service: name,
-        url,
-        health,
-        format,
-        clock: systemClock,
-        signal,
-        network,
-      }),
+    health: ({ name: service, health, format }: ServiceDefinition, url: string, signal: AbortSignal) =>
+      probeRemote({ service, url, health, format, clock: systemClock, signal, network }),
     /** Asks a probe that looks at an address, which needs no more of the process than this. */
     probe: ({ open }: ProbeDefinition, settings: Settings, signal: AbortSignal) => {
       const parts = { settings, network, clock: systemClock } as Parameters<typeof open>[0]
@@ -139,11 +126,7 @@ export function openNetwork(
 
 export const isAddress = (url: URL) => isIP(hostOf(url)) !== 0
 
-async function txtRecords(
-  name: string,
-  nameServers: readonly string[] | undefined,
-  signal: AbortSignal,
-): Promise<readonly string[] | undefined> {
+async function txtRecords(name: string, nameServers: readonly string[] | undefined, signal: AbortSignal) {
   const resolver = new Resolver({ timeout: 2000, tries: 2 })
   if (nameServers) resolver.setServers(nameServers)
   const cancel = () => resolver.cancel()

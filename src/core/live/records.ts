@@ -24,12 +24,10 @@ export async function readSpf(txt: Txt, texts: readonly string[]): Promise<SpfRe
     : { kind: 'broken', fault }
 }
 
-type Walk = { readonly txt: Txt; lookups: number }
-
 const isSpf = (text: string) => /^v=spf1(?:\s|$)/i.test(text)
 
 /** Gives the first fault of a record and of those that it leads to; counts look-ups on the way. */
-async function follow(walk: Walk, record: string): Promise<string | undefined> {
+async function follow(walk: { txt: Txt; lookups: number }, record: string): Promise<string | undefined> {
   const read = record.trim().split(/\s+/).slice(1).map(readTerm)
   if (read.includes(undefined))
     return 'has an SPF record with a term that no receiver knows, which counts as an error'
@@ -53,10 +51,8 @@ async function follow(walk: Walk, record: string): Promise<string | undefined> {
   return undefined
 }
 
-type Term = { readonly name: string; readonly target: string; readonly asks: boolean }
-
 /** One directive or modifier (RFC 7208 §12); undefined when it has no valid form. */
-function readTerm(text: string): Term | undefined {
+function readTerm(text: string) {
   const [, modifier, value = ''] = /^([a-z][a-z0-9._-]*)=(.*)$/i.exec(text) ?? []
   if (modifier !== undefined) {
     const name = modifier.toLowerCase()

@@ -45,11 +45,8 @@ export function readDmarc(text: string): DmarcReading | undefined {
     if (FORMS[tag]?.test(value) === false)
       return broken(`has a DMARC record whose ${tag}= has no valid value`)
   // Checked against their forms above.
-  const [own, below] = [policy, read.tags.get('sp') ?? policy].map((one) => one.toLowerCase()) as [
-    Policy,
-    Policy,
-  ]
-  return { kind: 'sound', policy: own, below }
+  const below = (read.tags.get('sp') ?? policy).toLowerCase() as Policy
+  return { kind: 'sound', policy: policy.toLowerCase() as Policy, below }
 }
 
 /** A DKIM key record as receivers read it (RFC 6376 §3.6.1). */

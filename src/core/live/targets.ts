@@ -25,10 +25,7 @@ import type { LiveNetwork } from './network.ts'
 import { senderSteps } from './sender.ts'
 
 /** Checks that the store's server can be found, and that the schema is this build's. */
-function storeSteps(
-  dependencies: LiveDependencies,
-  storeSchema: NonNullable<LiveDependencies['storeSchema']>,
-): Step[] {
+function storeSteps(dependencies: LiveDependencies, read: NonNullable<LiveDependencies['storeSchema']>) {
   const { name, settings } = dependencies
   const { address } = settings.store
   const servers = address?.kind === 'postgres' ? postgresServers(address.url.reveal()) : undefined
@@ -36,7 +33,7 @@ function storeSteps(
     ...(servers ?? []).map((server) => nameStep(dependencies, new URL(server), 'STORE_URL')),
     // Without an address the store lies in the data folder, and no variable names it.
     step('migrations', address && 'STORE_URL', async () => {
-      const state = await storeSchema().catch(faultOf)
+      const state = await read().catch(faultOf)
       if (typeof state === 'string') return failed(idOf(state), state)
       if (state === undefined) return skipped('there is no store yet; it is made at the first start')
       const { version, latest, owner = name } = state
@@ -184,10 +181,8 @@ const DATASTORE = 'NEXT_PUBLIC_DATASTORE_URL'
 const LIMITS = 'SHAREDSTORE_REST_URL'
 const PING = 'HEARTBEAT_PING_URL'
 
-function sharedStoreSteps(
-  dependencies: LiveDependencies,
-  { url, token }: NonNullable<Settings['sharedStore']>,
-): Step[] {
+function sharedStoreSteps(dependencies: LiveDependencies, store: NonNullable<Settings['sharedStore']>) {
+  const { url, token } = store
   const asked = ['authorisation', 'SHAREDSTORE_REST_TOKEN', `${url}/ping`, bearer(token)] as const
   return [...keyedEndpoint(dependencies, url, LIMITS), keyStep(dependencies.network, ...asked)]
 }

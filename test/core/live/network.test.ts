@@ -54,7 +54,7 @@ test('after STARTTLS the certificate of a mail server is read; one that offers n
 
 test('reachability needs no valid certificate, and a request with a key does', async () => {
   const { port, requests } = await serve(answers({ '/': [200] }), await strangers.issue({}))
-  const [, reachability] = endpointSteps(looks, `https://service.example:${port}`, 'X_URL')
+  const [, reachability] = endpointSteps(looks, `https://service.example:${port}`, 'X_URL', 'allowed')
   expect(await told(reachability)).toBe('passed: answers (200)')
   await expect(
     network.get(
