@@ -48,6 +48,18 @@ test('the fingerprint is of every file of the mails and lessons, in each languag
   expect(fingerprint()).toBe(seen.at(-1))
 })
 
+test('the fingerprint is of every rule of a definition, also of one that is written as a regular expression', () => {
+  const fingerprints = [/^a$/, /^b$/, /^a$/i].map((pattern) => {
+    const variables = { KILN_ID: { kind: 'text', pattern } }
+    const groups = { kiln: { unlocks: 'x', absent: 'y', variables } }
+    return resolvePlatform(
+      { preset: 'base', groups },
+      { folder: '/', file: 'platform.config.ts' },
+    ).definition?.fingerprint()
+  })
+  expect(new Set(fingerprints).size).toBe(3)
+})
+
 const KB = 1024
 
 test('a logo is given as a data URL of its type, up to 256 KB', async () => {

@@ -232,7 +232,7 @@ function rowsOf(file: string) {
 }
 
 test('a store comes back from PostgreSQL into a file with every row of every table, and works there', async () => {
-  const { file, url, copy, back } = await stores()
+  const { file, url, copy, back, query } = await stores()
   await copy('--to', url)
   const returned = `${file}.returned`
   expect(await back('sqlite:platform.sqlite.returned')).toMatchObject(COPIED)
@@ -240,6 +240,11 @@ test('a store comes back from PostgreSQL into a file with every row of every tab
   expect((await stat(returned)).mode & 0o777).toBe(0o600)
   expect(await back('sqlite:platform.sqlite.returned', '--verify')).toMatchObject({ exitCode: 0 })
   expect(await back('sqlite:platform.sqlite.returned', '--resume')).toMatchObject(NOTHING_LEFT)
+  await query(`INSERT INTO platformctl.login_request VALUES ('here', 'y@example.com', 'https://y', 5)`)
+  expect(await back('sqlite:platform.sqlite.returned', '--verify')).toMatchObject({
+    exitCode: 1,
+    stdout: '✖ login_request: 2 rows here, 1 there',
+  })
   await confirms({ kind: 'sqlite', file: returned })
 })
 
