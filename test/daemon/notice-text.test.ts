@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { isOfType } from '../../src/core/mail/template.ts'
 import { en } from '../../src/core/messages/en.ts'
 import { noticeSlots } from '../../src/daemon/open/course.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
@@ -38,6 +39,19 @@ test('an announcement has its text on one line, and its end if it has one', () =
   expect(slots('announced', { text: 'x', until: FROM + HOUR }).when).toMatch(/09:00.*10:00/)
   // It is mailed as soon as it is announced.
   expect(slots('announced', { text: 'x', from: FROM + HOUR }).when).toMatch(/^Planned from .*10:00/)
+})
+
+test('whatever an operator pastes, and a probe is called, is a text that a mail can hold', () => {
+  const platform = { ...learning, name: 'Kiln\u202eSchool' }
+  for (const mark of ['\u202a', '\u202e', '\u2066', '\u2028', '\u0085', '\u001b', '\ud800']) {
+    const facts = { from: FROM, text: `Pasted ${mark}C:\\data` }
+    const notice = { subject: 'a', at: FROM, facts } as const
+    for (const kind of ['opened', 'closed', 'announced'] as const) {
+      const { title, text } = noticeSlots(platform, 'https://www.example.com', { ...notice, kind })
+      for (const slot of [title, text]) expect(isOfType('text', slot), slot).toBe(true)
+    }
+    expect(slots('announced', facts).text).toMatch(/^Pasted .*C:\\data$/)
+  }
 })
 
 test('an update names what it is about, and where the operators are with it', () => {

@@ -178,7 +178,7 @@ export function openCourse(options: CourseOptions) {
       const found = await store.findById(id)
       return found !== undefined && (await resolveOne(found, as, operator))
     },
-    /** Decides about all that wait, or those whose reason holds a text (bounced ones too); gives how many. */
+    /** Decides about all that are given up or unknown, or those whose reason holds a text (bounced ones too); gives how many. */
     async resolveAll(as: 'retry' | 'sent', reason?: string, operator: Operator = PROGRAM): Promise<number> {
       let resolved = 0
       let after: { readonly since: number; readonly id: string } | undefined
@@ -187,7 +187,8 @@ export function openCourse(options: CourseOptions) {
         for (const one of page) {
           const { id, problem, nextAttemptAt } = one
           after = { since: problem?.since ?? 0, id }
-          const waits = nextAttemptAt === undefined && problem?.kind !== 'bounced'
+          const waits =
+            problem?.kind === 'unknown' || (nextAttemptAt === undefined && problem?.kind !== 'bounced')
           if (reason === undefined ? !waits : problem?.reason.includes(reason) !== true) continue
           if (await resolveOne(one, as, operator)) resolved += 1
         }

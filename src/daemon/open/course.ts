@@ -35,14 +35,13 @@ export function noticeSlots(
     platform.mails.definitions.some(({ name }) => name === translationName(tag, 'status-notice'))
   const language = inLanguage(isWritten, wanted) ?? platform.language
   const labels = createLabels({ ...platform, language })
-  const { messages } = labels
-  const { notices: T, status } = messages
-  const { name } = platform
+  const { notices: T, status, language: spoken } = labels.messages
+  const name = oneLine(platform.name)
   const { cause = '', from, until } = facts
-  const text = saidIn(facts, language)
-  const at = timesIn(messages.language).moment
+  const text = oneLine(saidIn(facts, language))
+  const at = timesIn(spoken).moment
   const statusUrl = `${siteUrl}/${wanted === platform.language ? '' : `?language=${encodeURIComponent(wanted)}`}`
-  const what = labels.probe(cause)
+  const what = oneLine(labels.probe(cause))
   const since = T.since(at(from))
   const slots = (title: string, text: string, when: string) => ({ title, text, when, statusUrl })
   if (kind === 'opened')
@@ -53,15 +52,16 @@ export function noticeSlots(
   }
   if (facts.about !== undefined) {
     const when = `${status.updateStates[facts.state ?? 'update']}, ${at(from)}.`
-    return slots(T.updateTitle(name, cause === '' ? undefined : what), oneLine(text), when)
+    return slots(T.updateTitle(name, cause === '' ? undefined : what), text, when)
   }
   const isCurrent = until === undefined && from <= now
   const when = isCurrent ? since : status.planned(at(from), until === undefined ? undefined : at(until))
-  return slots(T.announcedTitle(name, headline(text)), oneLine(text), when)
+  return slots(T.announcedTitle(name, headline(text)), text, when)
 }
 
-/** On one line, as a slot of text needs it. */
-const oneLine = (text: string) => shortened(text.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim(), LONGEST)
+/** On one line and without marks that turn its direction, as a slot of text needs it, whoever wrote it. */
+const oneLine = (text: string) =>
+  shortened(text.replaceAll(/[\s\p{Cc}\u202a-\u202e\u2066-\u2069]+/gu, ' ').trim(), LONGEST).toWellFormed()
 
 /** The courses and the transactional mails over one store and mailer, opened when first asked for. */
 export function openCoursePart(

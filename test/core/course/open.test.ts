@@ -127,7 +127,7 @@ test('a mail whose record fails has a link that works, and the row that is left 
   expect(await it.course.confirm(it.token())).toBe('confirmed')
 })
 
-test('a reason resolves all lessons that wait with it, bounced ones too; without a reason, only those that wait for a decision', async () => {
+test('a reason resolves all lessons that wait with it, bounced ones too; without a reason, all that are parked or unknown', async () => {
   const it = await courseWith(4, { kind: 'memory' })
   it.answer(({ to, key }) => {
     if (to.address === 'p0@example.com') return { kind: 'permanent', hardBounce: true, reason: 'gone (550)' }
@@ -139,20 +139,20 @@ test('a reason resolves all lessons that wait with it, bounced ones too; without
   expect(await it.course.resolveAll('retry', 'nothing like it')).toBe(0)
   const states = async () => (await it.rows()).map((row) => row?.problem?.kind)
   expect(await states()).toEqual(['bounced', 'parked', 'unknown', undefined])
-  // The unknown one comes back by itself.
-  expect(await it.course.resolveAll('sent')).toBe(1)
+  expect(await it.course.resolveAll('sent', 'spam')).toBe(1)
   expect(await states()).toEqual(['bounced', undefined, 'unknown', undefined])
   expect((await it.rows())[1]).toMatchObject({ sentDays: [1] })
   it.pass(1)
+  expect(await it.course.resolveAll('sent')).toBe(1)
+  expect(await states()).toEqual(['bounced', undefined, undefined, undefined])
+  it.pass(1)
   expect(await it.course.resolveAll('retry', '(550)')).toBe(1)
   expect((await it.rows())[0]).toMatchObject({ state: 'confirmed', sentDays: [], problem: undefined })
-  it.pass(1)
-  expect(await it.course.resolveAll('retry', 'line')).toBe(1)
   expect(await it.course.resolve('nobody', 'retry')).toBe(false)
   expect((await it.store.audit.list(10)).map(({ who, subject, details }) => [who, subject, details])).toEqual(
     [
-      ['program', 'person-2', 'retry'],
       ['program', 'person-0', 'retry'],
+      ['program', 'person-2', 'sent'],
       ['program', 'person-1', 'sent'],
     ],
   )
