@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rm, utimes, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import path from 'node:path'
@@ -144,6 +144,29 @@ test('the record in the data folder says what runs here, and afterwards when it 
   time.now += 60_000
   await daemon.close()
   expect(readRecord(daemon.dataFolder)).toMatchObject({ ...own, stoppedAt: '2026-11-21T09:01:00.000Z' })
+})
+
+test('env files and files of secrets that were written, or are gone, since the start are named to who asks for the configuration', async () => {
+  const folder = await emptyFolder()
+  const files = ['prod.env', 'dispatch-secret', 'kept'].map((name) => path.join(folder, name))
+  const [env = '', secret = '', kept = ''] = files
+  for (const file of files) await writeFile(file, '')
+  const HEALTH_DEEP_TOKEN = 'a-token-of-more-than-24-characters'
+  const { urls } = await started({
+    env: { HEALTH_DEEP_TOKEN },
+    envFiles: [env],
+    secretFiles: [secret, kept],
+    clock: { ...systemClock, now: () => Date.now() + HOUR_MS },
+  })
+  const headers = { Authorization: `Bearer ${HEALTH_DEEP_TOKEN}` }
+  const changed = async () => {
+    const answer = await fetch(`${urls.web}/api/configuration?nonce=${'0'.repeat(32)}`, { headers })
+    return ((await answer.json()) as { changedFiles: string[] }).changedFiles
+  }
+  const later = Date.now() / 1000 + 2 * 60 * 60
+  await utimes(env, later, later)
+  await rm(secret)
+  expect(await changed()).toEqual([env, secret])
 })
 
 test('a daemon that starts the fifth time within fifteen minutes tells it with its first look', async () => {
