@@ -28,7 +28,8 @@ export { nodeListener } from './node-listener.ts'
 
 import { type Environment, readSettings } from '../core/env/settings.ts'
 import { given } from '../core/given.ts'
-import { isRecord } from '../core/is-record.ts'
+import type { Log, LogLevel } from '../core/host.ts'
+import { isRecord, swallowFaults } from '../core/is-record.ts'
 import type { DefinedPlatform, PlatformDefinition } from '../platform/definition.ts'
 import { resolvePlatform } from '../platform/resolve.ts'
 import { learning } from '../presets/learning/platform.ts'
@@ -65,10 +66,15 @@ export function openPlatform<
 ): Platform<ServedServices<Definition>, TemplatesOf<Definition>> {
   if (!isRecord(options?.env))
     throw new TypeError('openPlatform needs the option env: process.env, or {} for an empty environment.')
-  const { platform: definition, env, store, ...host } = options
+  const { platform: definition, env, store, log, ...host } = options
   const parts = Object.entries(host).map(([name, part]) => [name, bound(part)])
   const platform = definition ? resolvePlatform(definition, { folder: process.cwd() }) : learning
-  const opened = open({ env, ...given({ store }), ...Object.fromEntries(parts), platform })
+  const opened = open({
+    env,
+    ...given({ store, log: log && faultless(log) }),
+    ...Object.fromEntries(parts),
+    platform,
+  })
   // One for each service of this platform: the type computes the same names from the definition.
   const handlers: Readonly<Record<string, Handler>> = handlersOf(opened)
   // A service may be named mail.
@@ -84,6 +90,15 @@ function bound(part: unknown): unknown {
   if (!isRecord(part)) return part
   const get = (_: object, key: string) => (typeof part[key] === 'function' ? part[key].bind(part) : part[key])
   return new Proxy({}, { get } as ProxyHandler<object>)
+}
+
+/** A log of the host's own that can fail without harm to what is logged. */
+function faultless(log: Log): Log {
+  const at =
+    (level: LogLevel): Log[LogLevel] =>
+    (...line) =>
+      swallowFaults(() => log[level](...line))
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 
 /** Whether mails can be sent: a sender and a provider or server are set, with the key that it needs (CONTRACT §2). */

@@ -104,6 +104,27 @@ test('parts of a host may be objects of classes, whose methods need their own ob
   expect(log.events).not.toContain('request_failed')
 })
 
+test.each([
+  ['throws', () => JSON.parse('<html>')],
+  ['rejects', async () => JSON.parse('<html>')],
+])('a log of a host that %s changes no answer, and ends no program', async (_, tell) => {
+  const unhandled: unknown[] = []
+  const note = (reason: unknown) => void unhandled.push(reason)
+  process.on('unhandledRejection', note)
+  onTestFinished(() => void process.off('unhandledRejection', note))
+  const log = { debug: tell, info: tell, warn: tell, error: tell }
+  const mailer = testTransport(async ({ key }) => ({ kind: 'sent', id: key }))
+  const { platform, subscribe, ask } = open({ STORE_URL: await newStoreUrl() }, { mailer, log })
+  expect((await ask('/api/health')).status).toBe(200)
+  expect((await subscribe()).status).toBe(202)
+  await platform.courses.enrol({ email: 'bob@example.com' })
+  expect(await platform.dispatch()).toMatchObject({ sent: 1 })
+  const welcome = { to: 'ada@example.com', slots: { startUrl: 'https://www.example.com/' }, durable: true }
+  expect(await platform.mail.send('welcome', welcome)).toMatchObject({ sent: true })
+  await platform.close()
+  expect(unhandled).toEqual([])
+})
+
 test('parts passed in by a host are used, and left open for the host to close', async () => {
   const store = await openTestStore({ kind: 'sqlite', file: path.join(await emptyFolder(), 'own.sqlite') })
   const sent: Message[] = []
