@@ -145,11 +145,7 @@ export async function readTextFile(context: Context, file: string, largest = LAR
 }
 
 /** Reads in this thread: nothing else runs yet, and starting the thread pool takes longer. Undefined beyond `most` bytes. */
-export async function readWholeFile(
-  context: Context,
-  file: string,
-  most: number,
-): Promise<Buffer | undefined> {
+export async function readWholeFile(context: Context, file: string, most: number) {
   const full = path.resolve(context.cwd, file)
   try {
     const stats = fs.statSync(full)

@@ -183,11 +183,7 @@ export async function drain(context: Context, source: Source, options: Pick<Opti
   }
 }
 
-function goesOn(
-  last: DispatchResult,
-  { drain: repeat }: Pick<Options, 'drain'>,
-  signal: AbortSignal,
-): boolean {
+function goesOn(last: DispatchResult, { drain: repeat }: Pick<Options, 'drain'>, signal: AbortSignal) {
   // A call below its limit ends the drain: what is still due is the next lesson of somebody who got one in this run.
   const isFull = last.processed >= last.limit && last.reason === undefined
   return repeat === true && (isFull || last.reason === OUT_OF_TIME) && !signal.aborted

@@ -12,15 +12,7 @@ import { startDaemon } from '../../daemon/start.ts'
 import { type Context, EXIT, type ExitCode, failure, programName } from '../context.ts'
 import { announceIn, bounce, feedbackSecret, hangStore, openDoor, post } from './faults.ts'
 import { openInbox, type ReceivedMail } from './inbox.ts'
-import {
-  ANNOUNCEMENT,
-  createLive,
-  type Live,
-  openable,
-  openOnKey,
-  type SteppingClock,
-  steppingClock,
-} from './live.ts'
+import { ANNOUNCEMENT, createLive, type Live, openable, openOnKey, steppingClock } from './live.ts'
 import { withSampleDays } from './sample-history.ts'
 import { nextSteps, openStage, type Stage } from './stage.ts'
 
@@ -91,7 +83,7 @@ export async function runDemo(context: Context, options: DemoOptions): Promise<E
 async function setUp(
   context: Context,
   stage: Stage,
-  clock: SteppingClock,
+  clock: ReturnType<typeof steppingClock>,
   live: Live,
   cleanup: (() => Promise<unknown>)[],
 ) {

@@ -124,12 +124,7 @@ function groupsText({ groups }: Report): string {
   return `; ${count('configured')} of ${groups.length} groups configured${half === 0 ? '' : `, ${half} half-configured`}`
 }
 
-const LIVE_SIGN: Readonly<Record<LiveState, string>> = {
-  passed: '✔',
-  warning: '▲',
-  failed: '✖',
-  skipped: '○',
-}
+const LIVE_SIGN = { passed: '✔', warning: '▲', failed: '✖', skipped: '○' } as const
 
 /** Live checks for a person: a block a target, a line a check. What was skipped for one reason shares a line. */
 export function liveText(results: readonly LiveResult[], paint: Paint, columns: number): string {

@@ -1,18 +1,11 @@
 import type { ProbeResult, ProbeState } from '../../core/health/probe.ts'
 import type { RemoteHealth } from '../../core/health/prober.ts'
-import {
-  becauseOf,
-  conclusion,
-  isRefused,
-  type RemoteState,
-  stateOf,
-  type Verdict,
-} from '../../core/health/verdict.ts'
+import { becauseOf, conclusion, isRefused, stateOf, type Verdict } from '../../core/health/verdict.ts'
 import type { Phases } from '../../core/network/get.ts'
 import type { Paint } from '../context.ts'
 import { beside, compact, iso } from './text.ts'
 
-type Shown = ProbeState | RemoteState | 'refused' | 'token missing' | 'not checked'
+type Shown = ProbeState | ReturnType<typeof shownState> | 'not checked'
 
 export const LOOK: Readonly<Record<Shown, readonly [sign: string, style: keyof Paint]>> = {
   ok: ['●', 'green'],
@@ -26,7 +19,7 @@ export const LOOK: Readonly<Record<Shown, readonly [sign: string, style: keyof P
 }
 
 /** The state of a service as a person reads it: a service that refused the token was reached. */
-export function shownState(health: RemoteHealth): RemoteState | 'refused' | 'token missing' {
+export function shownState(health: RemoteHealth) {
   if (!health.reached && health.cause === 'token_missing') return 'token missing'
   return isRefused(health) ? 'refused' : stateOf(health)
 }

@@ -107,10 +107,7 @@ export function insightsOf(input: {
   }
 }
 
-function tablesOf(
-  sections: readonly InsightsSection[],
-  events: readonly AnalyticsEvent[],
-): readonly InsightsTable[] {
+function tablesOf(sections: readonly InsightsSection[], events: readonly AnalyticsEvent[]) {
   const tables = sections.map((section) => ({ section, rows: new Map<string, Values[]>() }))
   for (const { kind, properties } of events) {
     for (const { section, rows } of tables) {

@@ -17,8 +17,6 @@ export interface Surroundings {
   readonly isInstalled: (name: string) => boolean
 }
 
-type GroupWarning = Pick<Finding, 'id' | 'group' | 'cause' | 'fix'> & { readonly about: readonly string[] }
-
 const CLAIMS: Readonly<Record<string, string>> = {
   DATASTORE_JWT_AUDIENCE: 'audience',
   DATASTORE_JWT_ISSUER: 'issuer',
@@ -31,7 +29,7 @@ export function* groupWarnings(
   /** Undefined: the platform has no such group, or the services asked about read none of it. */
   stateOf: (group: string) => GroupState | undefined,
   { production, isInstalled }: Partial<Surroundings> = {},
-): Generator<GroupWarning> {
+): Generator<Pick<Finding, 'id' | 'group' | 'cause' | 'fix'> & { readonly about: readonly string[] }> {
   const isSet = (name: string) => usable.has(name)
   const site = 'NEXT_PUBLIC_SITE_URL'
   const isLocal = leadsToItself(usable.get(site)?.text ?? 'http://localhost')

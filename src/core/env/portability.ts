@@ -55,8 +55,6 @@ const HABITS = {
   },
 } as const satisfies Readonly<Record<string, Habit>>
 
-type HabitName = keyof typeof HABITS
-
 /** How readers differ about a name; undefined if all see the same value. `line` is that of the assignment. */
 export function differenceIn(name: string, line: string, sight: DialectReadings) {
   const groups = [...Map.groupBy(sight, ({ value }) => value ?? '').values()]
@@ -82,7 +80,7 @@ export function differenceIn(name: string, line: string, sight: DialectReadings)
   return { cause, fix: isQuoted ? 'Put the value in single quotes.' : fix }
 }
 
-function habitOf(line: string, value: string, other: string | undefined): HabitName {
+function habitOf(line: string, value: string, other: string | undefined): keyof typeof HABITS {
   // Check this before white space, because a regular expression takes the mark for white space.
   if (!other && line.startsWith('\uFEFF')) return 'byte order mark'
   if (!other && value.includes('$')) return 'dollar'

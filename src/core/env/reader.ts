@@ -152,12 +152,7 @@ function endOfKey(lines: readonly string[], first: number): number {
   return first
 }
 
-function readQuoted(
-  lines: readonly string[],
-  first: number,
-  start: string,
-  quote: string,
-): { value: string; after: string; lastLine: number } | undefined {
+function readQuoted(lines: readonly string[], first: number, start: string, quote: string) {
   const parts: string[] = []
   for (let index = first; index < lines.length; index += 1) {
     const line = index === first ? start : (lines[index] ?? '')
@@ -169,18 +164,12 @@ function readQuoted(
     }
     parts.push(line.slice(0, end))
     const raw = parts.join('\n')
-    return {
-      value: quote === '"' ? unescapeDouble(raw) : raw,
-      after: line.slice(end + 1).trim(),
-      lastLine: index,
-    }
+    const value = quote === '"' ? unescapeDouble(raw) : raw
+    return { value, after: line.slice(end + 1).trim(), lastLine: index }
   }
   return undefined
 }
 
 function unescapeDouble(raw: string): string {
-  return raw.replace(
-    /\\([nrt"\\$])/g,
-    (_, letter: string) => ({ n: '\n', r: '\r', t: '\t' })[letter] ?? letter,
-  )
+  return raw.replace(/\\([nrt"\\$])/g, (_, char: string) => ({ n: '\n', r: '\r', t: '\t' })[char] ?? char)
 }

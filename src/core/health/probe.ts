@@ -166,11 +166,7 @@ export interface Probe extends Pick<ProbeDefinition, 'name' | 'deadlineMs' | 'op
   readonly run: (context: ProbeContext) => Promise<ProbeResult>
 }
 
-export function openProbes(
-  definitions: readonly ProbeDefinition[],
-  service: string,
-  parts: ProbeParts,
-): readonly Probe[] {
+export function openProbes(definitions: readonly ProbeDefinition[], service: string, parts: ProbeParts) {
   return definitions
     .filter(({ service: of, applies }) => of === service && applies?.(parts.settings) !== false)
     .map((definition) => ({ ...definition, run: definition.open(parts) }))

@@ -18,10 +18,7 @@ export interface Failing {
 }
 
 /** The root causes of each failing probe: itself if nothing explains it, in its service or in what it depends on. */
-export function rootCauses(
-  failing: readonly Failing[],
-  prerequisites: Prerequisites,
-): ReadonlyMap<Failing, readonly Failing[]> {
+export function rootCauses(failing: readonly Failing[], prerequisites: Prerequisites) {
   return rootsOf(failing, (one) =>
     failing.filter(
       (other) =>

@@ -45,10 +45,7 @@ function reachable<Item>(from: Iterable<Item>, next: (item: Item) => Iterable<It
 }
 
 /** What explains each fault in the end: itself if nothing does; those of a ring are each reported. */
-export function rootsOf<Fault>(
-  faults: readonly Fault[],
-  explain: (fault: Fault) => readonly Fault[],
-): ReadonlyMap<Fault, readonly Fault[]> {
+export function rootsOf<Fault>(faults: readonly Fault[], explain: (fault: Fault) => readonly Fault[]) {
   const explained = new Map(faults.map((one) => [one, explain(one)]))
   const roots = (one: Fault) => {
     const reached = reachable([one], (each) => explained.get(each) ?? [])

@@ -24,7 +24,7 @@ const { gauge, counter, histogram } = rows({})
 const personal = rows({ personal: true })
 
 const SERVICE = 'the name of a service'
-const PROBE = 'the probes of the service'
+const OF_PROBE = { service: SERVICE, probe: 'the probes of the service' }
 const STATE = ['ok', 'degraded', 'failing', 'skipped']
 const FEEDBACK_RESULTS = ['recorded', 'confirmed', 'not_understood', 'refused', 'forged'] as const
 const SHORT = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
@@ -40,14 +40,10 @@ const METRICS = {
     state: ['ok', 'degraded', 'failing'],
   }),
   platformctl_probe_state: gauge('1 for the state that a probe was last seen in, 0 for the others.', {
-    service: SERVICE,
-    probe: PROBE,
+    ...OF_PROBE,
     state: STATE,
   }),
-  platformctl_probe_duration_seconds: histogram('Time that live checks took.', SHORT, {
-    service: SERVICE,
-    probe: PROBE,
-  }),
+  platformctl_probe_duration_seconds: histogram('Time that live checks took.', SHORT, OF_PROBE),
   platformctl_health_checked_timestamp_seconds: gauge(
     'When a service was last looked at; the daemon looks once a minute.',
     { service: SERVICE },

@@ -126,10 +126,7 @@ export function watchOutcomes(metrics: MetricSet, clock: Pick<Clock, 'now'>) {
 
 type Counts = ReadonlyMap<string, { readonly bad: number; readonly all: number }>
 
-async function countsOf(
-  metrics: MetricSet,
-  { metric, of = {}, bad = {}, by }: OutcomeAlert,
-): Promise<Counts> {
+async function countsOf(metrics: MetricSet, { metric, of = {}, bad = {}, by }: OutcomeAlert) {
   const counts = new Map<string, { bad: number; all: number }>()
   for (const { labels, value } of (await metrics[metric].get()).values) {
     const texts = labels as Readonly<Record<string, string | number>>

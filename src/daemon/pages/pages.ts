@@ -64,22 +64,14 @@ export function unsubscribedPage(frame: Frame, link: UnsubscribeLink): Page {
 }
 
 /** A form for language and time zone. It shows none of the reader's, which a forged link must not reveal. */
-function preferences(
-  { messages: { course: T, language } }: Frame,
-  { action, course, choice }: UnsubscribeLink,
-  hidden: string,
-): string {
+function preferences({ messages: { course: T, language } }: Frame, link: UnsubscribeLink, hidden: string) {
+  const { action, course, choice } = link
   if (choice === undefined || course === NOTICES) return ''
   const names = new Intl.DisplayNames(language, { type: 'language', fallback: 'code' })
-  const select = (
-    name: string,
-    label: string,
-    values: readonly string[],
-    textOf = (value: string) => value,
-  ) =>
-    values.length === 0
+  const select = (name: string, label: string, all: readonly string[], textOf = (value: string) => value) =>
+    all.length === 0
       ? ''
-      : `<p><label>${label} <select name="${name}"><option value="">${T.unchanged}</option>${values
+      : `<p><label>${label} <select name="${name}"><option value="">${T.unchanged}</option>${all
           .map((value) => `<option value="${escapeHtml(value)}">${escapeHtml(textOf(value))}</option>`)
           .join('')}</select></label></p>`
   const languages = select('language', T.language, choice.languages, (tag) => names.of(tag) ?? tag)

@@ -1,23 +1,12 @@
 import { isTimeZone, NOTICES } from '../../core/course/definition.ts'
 import { DAY_MS } from '../../core/durations.ts'
 import { type CourseInput, type HeartbeatInput, type TemplateInput, WEEKDAYS } from '../definition.ts'
-import {
-  type Check,
-  called,
-  code,
-  duration,
-  like,
-  list,
-  map,
-  needed,
-  object,
-  oneOf,
-  someOf,
-  text,
-} from './shape.ts'
+import type { Names } from './names.ts'
+import type { Place } from './place.ts'
+import { called, code, duration, like, list, map, needed, object, oneOf, someOf, text } from './shape.ts'
 
 /** Refuses what works only with the group mail, which brings its routes, where that was left out. */
-const needsMail: Check = ({ fault }, _, { preset, groups }) => {
+function needsMail({ fault }: Place, { preset, groups }: Names) {
   if ('mail' in preset.groups && !groups.includes('mail'))
     fault('This needs the group mail, which is left out.', 'Keep mail: it is off until you configure it.')
 }
@@ -35,7 +24,7 @@ export const template = object<TemplateInput>(
     resolve: code('Write resolve: async (inputs, context) => ({ to, slots, about }).'),
   },
   (place, { by, inputs, resolve }, names) => {
-    if (by !== undefined) needsMail(place, by, names)
+    if (by !== undefined) needsMail(place, names)
     if (by !== undefined && resolve === undefined)
       place.fault(
         'Somebody may ask for this mail, and nothing says who gets it.',
@@ -85,12 +74,12 @@ export const course = object<CourseInput>(
   },
 )
 
-export const courses: Check = map('courses', COURSE_NAME, (place, of, names) => {
+export const courses = map('courses', COURSE_NAME, (place, of, names) => {
   if (place.key === NOTICES)
     place.fault('Mails about incidents go by the name status.', 'Choose another id for the course.')
   if (names.preset.courses.some(({ id }) => id === place.key))
     place.fault(`The preset has a course ${place.key} already.`, 'Choose another id.')
-  needsMail(place, of, names)
+  needsMail(place, names)
   course(place, of, names)
 })
 
