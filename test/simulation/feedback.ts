@@ -11,6 +11,8 @@ import { enrolmentIn, type Witness } from './witness.ts'
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
+/** An unsubscribe that is older than the confirmation by no more than this ends the course, because clocks differ. */
+const UNCLEAR = 5 * MINUTE
 /** Webhooks carry a few events, or a backlog after an outage. */
 const MOST_IN_ONE = 100
 const SOURCE = 'postmark'
@@ -145,7 +147,8 @@ export function simulateFeedback(input: {
     for (const { id, kind, address, at } of batch) {
       if (kind !== 'unsubscribed') continue
       for (const enrolment of await confirmedEnrolments(address)) {
-        const ends = !noted.has(id) && at >= (confirmedAt.get(enrolment) ?? at)
+        const ends =
+          !noted.has(id) && at >= Math.min(confirmedAt.get(enrolment) ?? at, time.clock.now()) - UNCLEAR
         unsubscribes.set(enrolment, ends || unsubscribes.get(enrolment) === true)
       }
     }

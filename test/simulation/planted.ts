@@ -195,7 +195,7 @@ const PLANTED: Readonly<Record<string, readonly Planted[]>> = {
     ],
     [
       'ends a newer enrolment by a report about an earlier one',
-      "return record.state !== 'confirmed' || at < (record.consent?.at ?? record.confirmedAt ?? at)",
+      "return record.state !== 'confirmed' || at < agreedAt - UNCLEAR_MS",
       "return record.state !== 'confirmed'",
     ],
     [

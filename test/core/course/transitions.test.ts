@@ -319,13 +319,22 @@ test('feedback about an address ends its course, with the reason, and says nothi
   expect(endByFeedback(enrolled, 'release', at)).toBeUndefined()
 })
 
-test('an unsubscribe reported by a provider ends the course unless it is older than the confirmation', () => {
-  const of = (record: SubscriptionRecord, age: number) =>
-    endByFeedback(record, 'unsubscribe', { at: NOW + age, reason: 'r', now: NOW + 5 })?.state
-  expect([of(enrolled, -1), of(enrolled, 0), of(ada, 0)]).toEqual([undefined, 'unsubscribed', undefined])
+test('an unsubscribe reported by a provider ends the course unless the confirmation is clearly later', () => {
+  const MARGIN = 5 * 60_000
+  const of = (record: SubscriptionRecord, age: number, heard = DAY) =>
+    endByFeedback(record, 'unsubscribe', { at: NOW + age, reason: 'r', now: NOW + heard })?.state
+  expect([of(enrolled, -MARGIN - 1), of(enrolled, -MARGIN), of(enrolled, 0)]).toEqual([
+    undefined,
+    'unsubscribed',
+    'unsubscribed',
+  ])
+  expect(of(ada, 0)).toBeUndefined()
   // Somebody who was imported agreed before the course was reckoned to begin, or agreed anew after it.
   const agreed = (at: number) => ({ ...enrolled, consent: { ...consent, at: NOW + at } })
-  expect([of(agreed(-9), -1), of(agreed(9), 1)]).toEqual(['unsubscribed', undefined])
+  expect([of(agreed(-9), -MARGIN - 9), of(agreed(9), 8 - MARGIN)]).toEqual(['unsubscribed', undefined])
+  // A clock that is ahead wrote the confirmation: it was not later than the report is heard.
+  const ahead = agreed(DAY)
+  expect([of(ahead, 1, 1 + MARGIN), of(ahead, 0, 1 + MARGIN)]).toEqual(['unsubscribed', undefined])
 })
 
 test('an operator retries what waits, or counts it as sent from when it was first tried', () => {

@@ -1,4 +1,4 @@
-import { KEY_LIFE_MS } from '../../durations.ts'
+import { KEY_LIFE_MS, MINUTE_MS } from '../../durations.ts'
 import type { SubscriptionEffect } from '../../mail/feedback/event.ts'
 import { isSuppressed, nextDay, type SubscriptionRecord } from '../subscription.ts'
 
@@ -41,9 +41,15 @@ export const undoUnsubscribe: ByLink = (record, enrolment, now) => {
 }
 
 /**
+ * Clocks, of which `clock_wrong` tells, may date a confirmation that was before a reported unsubscribe as this much
+ * later. Who did confirm again so soon may have to subscribe once more: a lesser harm than mail to somebody who left.
+ */
+const UNCLEAR_MS = 5 * MINUTE_MS
+
+/**
  * What feedback about its address changes; undefined: nothing. It ends any enrolment; only an unsubscribe that is
- * older than the latest confirmation is ignored, because the subscriber has opted in again since. An address that may
- * be mailed again can be subscribed anew, but no course resumes by itself.
+ * clearly older than the latest confirmation is ignored, because the subscriber has opted in again since. An address
+ * that may be mailed again can be subscribed anew, but no course resumes by itself.
  */
 export function endByFeedback(
   record: SubscriptionRecord,
@@ -52,8 +58,10 @@ export function endByFeedback(
 ): SubscriptionRecord | undefined {
   if (effect === 'release')
     return isSuppressed(record) ? { ...record, problem: undefined, fence: record.fence + 1 } : undefined
+  // Nobody confirmed later than now: a clock that was ahead says so.
+  const agreedAt = Math.min(record.consent?.at ?? record.confirmedAt ?? at, now)
   if (effect === 'unsubscribe')
-    return record.state !== 'confirmed' || at < (record.consent?.at ?? record.confirmedAt ?? at)
+    return record.state !== 'confirmed' || at < agreedAt - UNCLEAR_MS
       ? undefined
       : unsubscribe(record, record.enrolment, now)
   const kind = effect === 'end-dead' ? 'bounced' : 'suppressed'

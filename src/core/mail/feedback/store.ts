@@ -128,16 +128,9 @@ export function suppressionChange(
 
 export function releaseChange(
   identity: string,
-  { at, reason, source }: Omit<Suppression, 'cause'>,
+  { source, ...when }: Omit<Suppression, 'cause'>,
 ): MailboxChange {
-  return {
-    identity,
-    at,
-    reason,
-    erasureHashes: [],
-    change: released,
-    entry: { kind: 'released', source },
-  }
+  return { identity, ...when, erasureHashes: [], change: released, entry: { kind: 'released', source } }
 }
 
 export interface FeedbackInput {

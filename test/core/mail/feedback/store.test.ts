@@ -208,6 +208,30 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(await store.feedback.listSuppressed(10)).toEqual([])
   })
 
+  test.each([
+    ['of which a server whose clock is ten minutes ahead has the confirmation', 10 * 60_000, 45_000, 60_000],
+    ['of which a server whose clock is two minutes ahead hears late', 2 * 60_000, 60_000, DAY],
+    ['that a server hears whose clock is ten minutes behind', 0, -10 * 60_000, -10 * 60_000],
+  ])('an unsubscribe at the provider %s ends the course', async (_, ahead, age, heard) => {
+    const store = await open()
+    await subscribe(store, 'ada')
+    await store.course.confirm({ begin, tokenHash: 'token-ada', now: NOW + ahead })
+    await apply(store, [eventOf('unsubscribed', { at: NOW + age })], NOW + heard)
+    expect(await store.course.findById('id-ada')).toMatchObject({ state: 'unsubscribed' })
+    expect(await due(store, NOW + 2 * DAY)).toEqual([])
+  })
+
+  test('who confirms over five minutes after an unsubscribe at the provider is enrolled, however late it is heard', async () => {
+    const store = await open()
+    for (const name of ['ada', 'grace']) await confirmed(store, name)
+    const at = NOW - DAY - 5 * 60_000
+    await apply(store, [
+      eventOf('unsubscribed', { at }),
+      eventOf('unsubscribed', { name: 'grace', at: at - 1 }),
+    ])
+    expect((await due(store)).map(({ id }) => id)).toEqual(['id-grace'])
+  })
+
   test('a message in flight when its address complained counts as sent and triggers nothing', async () => {
     const store = await open()
     await confirmed(store)
