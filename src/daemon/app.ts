@@ -8,9 +8,10 @@ import { readSettings } from '../core/env/settings.ts'
 import { fingerprintAll } from '../core/fingerprints.ts'
 import { openProbes, type ProbeParts, type StoreProbe } from '../core/health/probe.ts'
 import { createHealth, logChanges } from '../core/health/runner.ts'
-import type { Host } from '../core/host.ts'
+import type { Host, Log } from '../core/host.ts'
 import { dailyMail, firstOfDays } from '../core/mail/feedback/sending.ts'
 import { useProxies } from '../core/network/proxy.ts'
+import { answerInTime } from '../core/own-code.ts'
 import type { Service } from '../core/service.ts'
 import { createLabels } from '../core/status/words.ts'
 import { openSharedHistory } from '../core/store/open.ts'
@@ -154,7 +155,7 @@ export function openApp(host: Host, options: OpenOptions) {
     /** Incidents are mailed to visitors who subscribe to them. */
     mailsIncidents: takesSubscribers && options.history !== undefined,
     identify: options.identify
-      ? checked(options.identify)
+      ? checked(options.identify, log)
       : jwtIdentify(clock, settings.datastore?.tokens, settings.identity, undefined, heardOfKeys),
     onPaymentEvent: options.onPaymentEvent,
     checkout:
@@ -210,12 +211,14 @@ export function openApp(host: Host, options: OpenOptions) {
   }
 }
 
-/** A host's own identity is held to the same form as a token's. */
-function checked(identify: Identify): Identify {
-  return async (request) => {
-    const identity = await identify(request)
-    return identity === undefined ? undefined : parseIdentity(identity)
-  }
+/** A host's own identity is held to the same form as a token's, and given in time. */
+function checked(identify: Identify, log: Log): Identify {
+  return (request) =>
+    answerInTime(async () => parseIdentity(await identify(request)), {
+      log,
+      event: 'identify_fault',
+      sentence: 'The sender of this request cannot be verified now; try again in a minute.',
+    })
 }
 
 function storeProbe(open: () => Promise<Store>): StoreProbe {

@@ -1,6 +1,6 @@
 import { readdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../src/core/host.ts'
 import { LEASE_MS } from '../../src/core/lease.ts'
 import type { Message, Outcome } from '../../src/core/mail/mailer.ts'
@@ -293,10 +293,39 @@ test('after it was closed a platform answers 503 instead of failing, and opens n
 })
 
 test.each(['a text', undefined, null])(
-  'a host that throws %j gets an answer of the platform',
+  'a host’s own store that rejects with %j gets an answer of the platform',
   async (fault) => {
-    const answer = await open({}, { identify: () => Promise.reject(fault) }).post('/api/email', WELCOME)
+    const store = await openTestStore(undefined)
+    const confirm = () => Promise.reject(fault)
+    const { ask } = open({}, { store: { ...store, course: { ...store.course, confirm } } })
+    const answer = await ask(`/api/email/confirm?token=${'a'.repeat(32)}`)
     expect([answer.status, await bodyOf(answer)]).toMatchObject([500, { code: 'internal' }])
+  },
+)
+
+test.each<[string, string, () => Promise<undefined>]>([
+  ['throws', 'SyntaxError', () => JSON.parse('<html>')],
+  ['rejects', 'TypeError', () => Promise.reject(new TypeError('fetch failed'))],
+  ['rejects with no error', 'unknown', () => Promise.reject(undefined)],
+  ['never ends', 'TimeoutError', () => new Promise(() => {})],
+])(
+  'a host’s identify that %s answers 503 within ten seconds, and the log says why: %s',
+  async (_, fault, answerOf) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const asked = Promise.withResolvers<void>()
+    const identify = () => {
+      asked.resolve()
+      return answerOf()
+    }
+    const { post, told } = open({}, { identify })
+    const answering = post('/api/email', WELCOME)
+    await asked.promise
+    await vi.advanceTimersByTimeAsync(10_000)
+    const answer = await answering
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '60'])
+    expect(await bodyOf(answer)).toMatchObject({ code: 'unavailable' })
+    expect(told('identify_fault')).toMatchObject([{ level: 'error', fault }])
   },
 )
 

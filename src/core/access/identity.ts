@@ -156,7 +156,7 @@ function isVerified(claims: unknown): boolean {
 }
 
 /** An identity from outside, checked against what the platform can mail and store; undefined if it cannot be used. */
-export function parseIdentity(identity: Identity): Identity | undefined {
+export function parseIdentity(identity: Identity | undefined): Identity | undefined {
   // A host without types may give null, or leave a field out.
   const { kind, subject, email } = Object(identity) as Partial<Record<'kind' | 'subject' | 'email', unknown>>
   if (kind === 'service') return { kind }

@@ -11,6 +11,7 @@ import {
   startReporting,
   withErrorReporting,
 } from '../../../src/reporting.ts'
+import { openTestStore } from '../../support/stores.ts'
 
 function listening(): ReporterInput[] {
   const reports: ReporterInput[] = []
@@ -139,18 +140,13 @@ test('scrubbing never throws and leaves no address, whatever it is given', () =>
 
 test('a fault of a request is reported with its route, and never with the request’s content', async () => {
   const reports = listening()
-  const platform = openPlatform({
-    env: {},
-    identify: async () => {
-      throw new TypeError('a fault')
-    },
-  })
+  const store = await openTestStore(undefined)
+  const confirm = () => Promise.reject(new TypeError('a fault'))
+  const platform = openPlatform({ env: {}, store: { ...store, course: { ...store.course, confirm } } })
   onTestFinished(() => platform.close())
   const response = await platform.web.fetch(
-    new Request('http://web.example/api/email?c=canary', {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json', 'X-Request-Id': 'given-by-caller-1' },
-      body: '{"template":"welcome","inputs":{}}',
+    new Request(`http://web.example/api/email/confirm?token=${'canary'.repeat(6)}`, {
+      headers: { 'X-Request-Id': 'given-by-caller-1' },
     }),
   )
   expect(response.status).toBe(500)
@@ -158,7 +154,7 @@ test('a fault of a request is reported with its route, and never with the reques
     {
       kind: 'error',
       error: expect.any(TypeError),
-      context: { service: 'web', route: 'email', requestId: 'given-by-caller-1' },
+      context: { service: 'web', route: 'confirm', requestId: 'given-by-caller-1' },
     },
   ])
 })
