@@ -97,11 +97,8 @@ export function choice<const Word extends string>(
 }
 
 /** `--format`: the first of these words is the default. */
-export const format = <const Word extends string>(...words: readonly [Word, ...Word[]]) => ({
-  '--format <format>': {
-    ...(choice('how the result is written', words) as Input<Word>),
-    byDefault: words[0],
-  },
+export const format = <const Word extends string>(...all: readonly [Word, ...Word[]]) => ({
+  '--format <format>': { ...(choice('how the result is written', all) as Input<Word>), byDefault: all[0] },
 })
 
 /** Some of these words, repeatable or separated by commas; given in the order of `known`. */

@@ -62,10 +62,7 @@ ${head('v1', 'ConfigMap', yamlName(name))}data:
   NEXT_PUBLIC_SITE_URL: https://www.example.com
 ${settings.join('')}  DEPLOY_ENVIRONMENT: production
 `
-  const parts = services.flatMap((service) => [
-    ...workload(subject, service),
-    networkPolicy(subject, service),
-  ])
+  const parts = services.flatMap((one) => [...workload(subject, one), networkPolicy(subject, one)])
   return [
     { path: 'platform.yaml', text: [common, ...parts].join('---\n') },
     { path: 'witness.yaml', text: witness(subject), optional: true },

@@ -15,11 +15,7 @@ export interface StateHistory {
 
 const MOST_POINTS = 40
 
-export function follow(
-  tracks: ReadonlyMap<string, StateHistory>,
-  { results }: Verdict,
-  now: number,
-): ReadonlyMap<string, StateHistory> {
+export function follow(tracks: ReadonlyMap<string, StateHistory>, { results }: Verdict, now: number) {
   return new Map(
     results.map((health) => {
       const before = tracks.get(health.service)

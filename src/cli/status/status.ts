@@ -19,7 +19,6 @@ import type { STORE, Values } from '../inputs.ts'
 import { agoText, iso, labelled } from '../output/text.ts'
 
 export type PlatformStatus = Omit<DocumentOf<'status'>, 'version'>
-export type ServiceReport = PlatformStatus['services'][number]
 
 /** As long as `health` waits. */
 const PATIENCE_MS = 5000
@@ -122,7 +121,7 @@ async function serviceReports({ platform }: Context, env: Environment, answers: 
     ),
   )
   const roots = rootCauses(failing, prerequisitesOf(platform, readSettings(platform, env)))
-  return answers.map(({ service, url, health, page }): ServiceReport => {
+  return answers.map(({ service, url, health, page }): PlatformStatus['services'][number] => {
     if (health === undefined) return { service, url, state: 'stopped' }
     if (!health.reached) return { service, url, state: 'unreached', reason: health.reason }
     const { state, probes } = health.report

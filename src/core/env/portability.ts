@@ -156,11 +156,9 @@ export function portability(
     if (seeing.length === 0 || blind.length === 0) continue
     const cause = `${name} depends on the reader: ${and(seeing)} ${seeing.length === 1 ? 'reads' : 'read'} an assignment of it here, and ${and(blind)} ${blind.length === 1 ? 'does' : 'do'} not.`
     const fix = 'Write it as NAME=value on a line of its own, and close every quote above it.'
-    const place = {
-      location: { file, line: index + 1, column: line.indexOf(name) + 1 },
-      excerpt: `${name} ${MASK}`,
-    }
-    findings.push({ ...common, id: 'reader-difference', present: [name], cause, fix, ...place })
+    const location = { file, line: index + 1, column: line.indexOf(name) + 1 }
+    const excerpt = `${name} ${MASK}`
+    findings.push({ ...common, id: 'reader-difference', present: [name], cause, fix, location, excerpt })
   }
   return findings
 }

@@ -42,10 +42,8 @@ export function createRounds(): (input: RoundInput) => Round {
       look(report.service, WHOLE_SERVICE, report),
       ...Object.entries(report.probes).map(([probe, result]) => look(report.service, probe, result)),
     ])
-    const builds = Object.fromEntries([
-      ...neighbours,
-      ...reports.map(({ service, build }) => [service, build] as const),
-    ])
+    const own = reports.map(({ service, build }) => [service, build] as const)
+    const builds = Object.fromEntries([...neighbours, ...own])
     before = { now, monotonic }
     states = next
     return { at: now, observations, builds }

@@ -147,18 +147,12 @@ function answersOf(
       ? { state: 'ok', checked: true, latencyMs: 0.4 }
       : { state: 'failing', checked: true, reason: 'did not answer in time', latencyMs: 0.4 }
     const state = isUp ? 'degraded' : 'failing'
-    const body = {
-      service,
-      state,
-      build: '2026-11-21.1',
-      ...times,
-      probes: { ...(isUp && unset), [probe]: own },
-    }
+    const shown = { ...(isUp && unset), [probe]: own }
+    const body = { service, state, build: '2026-11-21.1', ...times, probes: shown }
     const alone: HealthReport = {
-      service,
+      ...body,
       state: isUp ? 'ok' : 'failing',
       build: null,
-      ...times,
       probes: { [probe]: own },
     }
     return {

@@ -134,11 +134,8 @@ function describe(operationId: string, of: RouteFacts, method: string, route: Ro
 }
 
 function parameterOf({ schema, required, ...rest }: Parameter): JsonObject {
-  return {
-    ...rest,
-    required: required === true,
-    schema: schema ? jsonSchema(schema, 'input') : { type: 'string' },
-  }
+  const form = schema ? jsonSchema(schema, 'input') : { type: 'string' }
+  return { ...rest, required: required === true, schema: form }
 }
 
 const MB = 1024 * 1024
@@ -159,10 +156,8 @@ function answersOf(answers: readonly Answer<unknown>[], schemas: Schemas): JsonO
         schemas[form.name] = jsonSchema(form.schema, 'output')
         return [type, { schema: ref(form.name), examples: examplesOf(form.examples) }]
       })
-      return [
-        String(status),
-        { description, headers: ID, ...(media.length > 0 && { content: Object.fromEntries(media) }) },
-      ]
+      const all = media.length > 0 && { content: Object.fromEntries(media) }
+      return [String(status), { description, headers: ID, ...all }]
     }),
   )
 }

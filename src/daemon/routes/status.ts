@@ -172,15 +172,11 @@ function invitationOf({ courses: [course] }: ResolvedPlatform, { messages: { cou
 }
 
 /** Sentences for visitors about absent groups, each once. */
-function missedByVisitors(
-  names: readonly string[],
-  { probes, contract }: ResolvedPlatform,
-  { messages }: Labels,
-): string[] {
+function missedByVisitors(names: readonly string[], { probes, contract }: ResolvedPlatform, labels: Labels) {
   const sentences = names.flatMap((name) => {
     const group = probes.find((probe) => probe.name === name)?.group ?? name
     const own = contract.group(group)?.visitors
-    return own === undefined ? [] : [messages.status.visitors[group] ?? own]
+    return own === undefined ? [] : [labels.messages.status.visitors[group] ?? own]
   })
   return [...new Set(sentences)]
 }

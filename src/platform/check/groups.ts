@@ -2,20 +2,18 @@ import type { RuleDefinition } from '../../core/env/definition.ts'
 import { LIVE_FINDINGS, WARNINGS } from '../../core/env/explanations.ts'
 import type { GroupInput } from '../definition.ts'
 import { entries, field, type Names, textOf } from './names.ts'
-import { type Place, quoted, typeName } from './place.ts'
-import { type Check, called, flag, list, map, needed, object, oneOf, someOf, text } from './shape.ts'
+import { type Place, quoted } from './place.ts'
+import { type Check, called, flag, list, map, needed, object, oneOf, someOf, text, that } from './shape.ts'
 import { variable as checkVariable, readers, required, requiresItself } from './variables.ts'
 
 const VARIABLE_OF_THE_PLATFORM = [({ variables }: Names) => variables, 'a variable of this platform'] as const
 const variables = (atLeast: number) => someOf(...VARIABLE_OF_THE_PLATFORM, atLeast)
 
-const forbiddenValue: Check = (place, value) =>
-  value instanceof RegExp || (typeof value === 'string' && value !== '')
-    ? value
-    : place.fault(
-        `This is ${typeName(value)}, not a value to forbid.`,
-        'Write the forbidden value as text, or a part of it as /…/.',
-      )
+const forbiddenValue = that(
+  (value) => value instanceof RegExp || (typeof value === 'string' && value !== ''),
+  'a value to forbid',
+  'Write the forbidden value as text, or a part of it as /…/.',
+)
 
 /** The kinds of rule, each with the fields it has beside its own and the texts. */
 const RULES = {

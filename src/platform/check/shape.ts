@@ -11,6 +11,7 @@ export interface Check {
 
 /** A check for each field of a type: the compiler names those that are missing. */
 export type Checks<Type> = { readonly [Name in keyof Required<Type>]: Check }
+type Unchecked<Type> = { readonly [Name in keyof Type]?: unknown }
 
 /** A field that has to be there: with a sentence of its own, or what the check says of a missing value. */
 export const needed = (check: Check, cause?: string, fix = ''): Check =>
@@ -24,12 +25,7 @@ export const needed = (check: Check, cause?: string, fix = ''): Check =>
 export function object<Type>(
   what: string,
   checks: Checks<Type>,
-  also?: (
-    place: Place,
-    fields: { readonly [Name in keyof Type]?: unknown },
-    names: Names,
-    sound: Fields,
-  ) => void,
+  also?: (place: Place, fields: Unchecked<Type>, names: Names, sound: Fields) => void,
 ) {
   const known = Object.keys(checks)
   const check: Check = (place, value, names) => {
@@ -49,7 +45,7 @@ export function object<Type>(
       ]),
     )
     // The fields that it has are those of the type, each with any value.
-    also?.(place, fields as { readonly [Name in keyof Type]?: unknown }, names, sound)
+    also?.(place, fields as Unchecked<Type>, names, sound)
     return sound
   }
   return Object.assign(check, { known })
@@ -105,15 +101,19 @@ export const like =
     return fits ? found : place.fault(`${quoted(found)} is not ${what}.`, fix)
   }
 
-export const flag: Check = (place, value) =>
-  typeof value === 'boolean'
-    ? value
-    : place.fault(`This is ${typeName(value)}, not true or false.`, 'Write true or false, without quotes.')
-
-export const code =
-  (fix: string): Check =>
+/** Any value that is `what`. */
+export const that =
+  (is: (value: unknown) => boolean, what: string, fix: string): Check =>
   (place, value) =>
-    typeof value === 'function' ? value : place.fault(`This is ${typeName(value)}, not a function.`, fix)
+    is(value) ? value : place.fault(`This is ${typeName(value)}, not ${what}.`, fix)
+
+export const flag = that(
+  (value) => typeof value === 'boolean',
+  'true or false',
+  'Write true or false, without quotes.',
+)
+
+export const code = (fix: string) => that((value) => typeof value === 'function', 'a function', fix)
 
 /** Names that a field may hold: always the same, or those of the definition at hand. */
 type Known = readonly string[] | ((names: Names) => readonly string[])

@@ -5,7 +5,7 @@ import { attempt } from '../../core/is-record.ts'
 import type { VariableInput } from '../definition.ts'
 import { field } from './names.ts'
 import { type Place, quoted, typeName } from './place.ts'
-import { type Check, flag, list, needed, object, oneOf, someOf, text } from './shape.ts'
+import { type Check, flag, list, needed, object, oneOf, someOf, text, that } from './shape.ts'
 
 /** Services that read a group or a variable: a list of names, or `all`. */
 export const readers: Check = (place, value, names) =>
@@ -64,27 +64,16 @@ const pattern: Check = (place, value) => {
   )
 }
 
-const schema: Check = (place, value) => {
+const schema = that(
   // Read where it is, because libraries keep it in a prototype.
-  const standard: unknown = Object(value)['~standard']
-  return typeof Object(standard).validate === 'function'
-    ? value
-    : place.fault(
-        `This is ${typeName(value)}, not a Standard Schema.`,
-        'Give a schema of Zod, Valibot, ArkType or another library that follows standardschema.dev.',
-      )
-}
-
-const beginnings = needed(
-  list(
-    'prefixes',
-    (place, value) =>
-      typeof value === 'string' && value !== ''
-        ? value
-        : place.fault(`This is ${typeName(value)}, not a prefix.`, "Write it as text, such as 'sk_live_'."),
-    1,
-  ),
+  (value) => typeof Object(Object(value)['~standard']).validate === 'function',
+  'a Standard Schema',
+  'Give a schema of Zod, Valibot, ArkType or another library that follows standardschema.dev.',
 )
+
+const isPrefix = (value: unknown) => typeof value === 'string' && value !== ''
+const prefix = that(isPrefix, 'a prefix', "Write it as text, such as 'sk_live_'.")
+const beginnings = needed(list('prefixes', prefix, 1))
 
 const MEASURED = VALUE_KINDS.filter((kind) => 'measured' in KINDS[kind])
 
