@@ -179,6 +179,16 @@ describe('a batch of events', () => {
     expect(sent[0]?.batch).not.toBe(sent[1]?.batch)
   })
 
+  test('whose answer was lost keeps its id after one of its events was deleted from the device', async () => {
+    const { sent, pass, storage, buffer } = await sending([undefined, answered(202)], 3)
+    await pass(6)
+    storage.removeItem(buffer.keys()[0] ?? '')
+    await pass(60)
+    const [first, second] = sent
+    expect(second?.batch).toBe(first?.batch)
+    expect(second?.events.map(({ at }) => at)).toEqual([1, 2])
+  })
+
   test('is not sent once the visitor objects, and waits on the device', async () => {
     const { sent, objects, pass, buffer } = await sending([answered(202)])
     objects()
