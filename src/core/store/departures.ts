@@ -2,10 +2,10 @@ import type { AuditEntry } from '../audit.ts'
 import { suppressionHash } from '../course/links.ts'
 import type { SubscriptionRecord } from '../course/subscription.ts'
 import { systemRandom } from '../host.ts'
-import { keptOf } from './erasure.ts'
+import { TEXTS as ERASURE, keptOf } from './erasure.ts'
 import { ANCHOR, type JournalEntry } from './journal.ts'
 import { type MailboxRow, mailboxOf } from './mailboxes.ts'
-import { all, getMeta, getOrMake, type Steps } from './sql.ts'
+import { all, getMeta, getOrMake, run, type Steps } from './sql.ts'
 import { enrolmentKey } from './subscriptions.ts'
 
 type Left = { readonly id: string; readonly enrolment: number; readonly at: number }
@@ -22,6 +22,8 @@ export function* exportAnchor(): Steps<string> {
 
 /** Begins the hashes of those who left a course; an erasure’s are bare. */
 const LEFT = 'left:'
+/** In the place of a course in such a hash: of somebody who left before beginning any. No course has this id. */
+const EVERY_COURSE = '*'
 
 function* leftHash(schema?: string): Steps<(key: string) => string | undefined> {
   const secret = yield* storeKey(schema)
@@ -39,12 +41,24 @@ export function* leaving(at: number, ...people: readonly Enrolment[]): Steps<rea
   })
 }
 
-/** Of the keys of enrolments those that somebody left before a restore forgot them: only they themselves begin again. */
+/** Keeps those out of every course who unsubscribed before they began any; gives what the journal says of it. */
+export function* leaveAll(at: number, identities: readonly string[]): Steps<readonly JournalEntry[]> {
+  if (identities.length === 0) return []
+  const hashOf = yield* leftHash()
+  const hashes = identities.flatMap((identity) => hashOf(enrolmentKey(identity, EVERY_COURSE)) ?? [])
+  yield* run(ERASURE.suppress, { hashes, now: at })
+  return hashes.map((hash) => ({ what: 'unsubscribed', at, id: hash, enrolment: 0, hash }))
+}
+
+/** Of the keys of enrolments those that somebody left whom the store did not know: only they themselves begin again. */
 export function* leftOf(people: readonly Pick<Enrolment, 'identity' | 'course'>[]) {
   const hashOf = yield* leftHash()
-  const keys = people.map(({ identity, course }) => enrolmentKey(identity, course))
-  const left = yield* keptOf(keys.flatMap((key) => hashOf(key) ?? []))
-  return new Set(keys.filter((key) => left.has(hashOf(key) ?? '')))
+  const hashed = people.map(({ identity, course }) => ({
+    key: enrolmentKey(identity, course),
+    hashes: [course, EVERY_COURSE].flatMap((one) => hashOf(enrolmentKey(identity, one)) ?? []),
+  }))
+  const left = yield* keptOf(hashed.flatMap(({ hashes }) => hashes))
+  return new Set(hashed.flatMap(({ key, hashes }) => (hashes.some((hash) => left.has(hash)) ? [key] : [])))
 }
 
 export const TEXTS = (schema = '') => ({

@@ -13,7 +13,8 @@ export const byTable = <T extends string>(tables: readonly T[], text: (table: T)
   Object.fromEntries(tables.map((table) => [table, text(table)])) as Readonly<Record<T, string>>
 
 export const TEXTS = {
-  suppress: 'INSERT INTO suppression (hash, created_at) VALUES (@hash, @now) ON CONFLICT DO NOTHING',
+  suppress: `INSERT INTO suppression (hash, created_at) SELECT value, CAST(@now AS bigint) FROM {each @hashes} WHERE true
+    ON CONFLICT DO NOTHING`,
   kept: 'SELECT hash FROM suppression WHERE hash IN (SELECT value FROM {each @hashes})',
   subscriptions: `DELETE FROM subscription WHERE identity = @identity OR person = @identity RETURNING id, address`,
   sentMail: `DELETE FROM sent_mail WHERE recipient IN (SELECT value FROM {each @recipients})`,
@@ -21,7 +22,7 @@ export const TEXTS = {
   drop: byTable(PERSONAL, (table) => `DELETE FROM ${table} WHERE id IN (SELECT value FROM {each @ids})`),
 }
 
-/** Those of these hashes that erasures, or departures that a restore forgot, have left. */
+/** Those of these hashes that erasures have left, or departures from courses that the store does not know. */
 export function* keptOf(hashes: readonly string[]): Steps<ReadonlySet<string>> {
   return new Set((yield* all<{ hash: string }>(TEXTS.kept, { hashes })).map(({ hash }) => hash))
 }
@@ -44,7 +45,7 @@ export function erasure({ write, scrub }: Sql) {
         yield* mailboxes.lockAll([identity])
         // A mail that is being asked for is erased whole, or asked for afterwards.
         for (const recipient of recipients.toSorted()) yield* lock(SPACE.recipient, recipient)
-        yield* run(TEXTS.suppress, { hash, now })
+        yield* run(TEXTS.suppress, { hashes: [hash], now })
         yield* mailboxes.drop([identity])
         const subscriptions = yield* all<Held>(TEXTS.subscriptions, { identity })
         const invites = yield* related('organisation_invite', spellings)

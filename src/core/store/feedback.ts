@@ -4,7 +4,7 @@ import { endByFeedback } from '../course/transitions/leave.ts'
 import { newMailbox } from '../mail/feedback/event.ts'
 import type { AppliedChange, FeedbackStore, MailboxChange } from '../mail/feedback/store.ts'
 import { countsOf } from '../mail/feedback/store.ts'
-import { leaving } from './departures.ts'
+import { leaveAll, leaving } from './departures.ts'
 import { keptOf } from './erasure.ts'
 import type { JournalEntry } from './journal.ts'
 import { mailboxes } from './mailboxes.ts'
@@ -42,13 +42,14 @@ export function feedback(sql: Sql): FeedbackStore {
     const erased = yield* keptOf(changes.flatMap(({ erasureHashes }) => erasureHashes))
     for (const { identity, erasureHashes } of changes)
       if (erasureHashes.some((hash) => erased.has(hash))) known.delete(identity)
-    const theirs = yield* subscriptions.list(TEXTS.subscriptions, { identities })
-    const enrolments = new Map(theirs.map((record) => [record.id, record]))
+    const found = yield* subscriptions.list(TEXTS.subscriptions, { identities })
+    const enrolments = new Map(found.map((record) => [record.id, record]))
     const saved = new Set<string>()
     const ended = new Set<string>()
     const entries: (readonly [subscription: string, entry: HistoryEntry])[] = []
     const lines: JournalEntry[] = []
     const left: SubscriptionRecord[] = []
+    const leftUnbegun = new Set<string>()
     const applied = changes.map((one): AppliedChange => {
       const { key, identity, change, at, reason, entry } = one
       // The second of two equal keys in one delivery finds its key taken.
@@ -65,9 +66,11 @@ export function feedback(sql: Sql): FeedbackStore {
       }
       if (suppression !== before.suppression)
         lines.push(suppression ? { what: 'suppressed', ...line, suppression } : { what: 'released', ...line })
-      for (const [id, record] of enrolments) {
-        if (record.identity !== identity) continue
-        const { enrolment, state } = record
+      const theirs = [...enrolments.values()].filter((record) => record.identity === identity)
+      if (effect === 'unsubscribe' && theirs.every(({ state }) => state === 'unconfirmed'))
+        leftUnbegun.add(identity)
+      for (const record of theirs) {
+        const { id, enrolment, state } = record
         const after = effect === 'none' ? undefined : endByFeedback(record, effect, { at, reason, now })
         if (after) {
           enrolments.set(id, after)
@@ -85,7 +88,8 @@ export function feedback(sql: Sql): FeedbackStore {
     yield* subscriptions.save([...enrolments.values()].filter(({ id }) => ended.has(id)))
     yield* history.remember(...entries)
     yield* addCounts(countsOf(changes, applied))
-    return { applied, lines: [...lines, ...(yield* leaving(now, ...left))] }
+    lines.push(...(yield* leaving(now, ...left)), ...(yield* leaveAll(now, [...leftUnbegun])))
+    return { applied, lines }
   }
 
   return {

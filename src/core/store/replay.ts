@@ -73,7 +73,7 @@ export async function replay(sql: Sql, entries: readonly JournalEntry[]): Promis
     // Their enrolment began after the backup: what is left of it is that they ended it.
     const isNew = before === undefined || before.state === 'unconfirmed'
     if (isNew && hash !== undefined && !gone.has(id))
-      count.unsubscribed += await sql.write(() => run(ERASURE.suppress, { hash, now }))
+      count.unsubscribed += await sql.write(() => run(ERASURE.suppress, { hashes: [hash], now }))
     if (before === undefined || !concerns(entry, before)) continue
     const { enrolment, state } = before
     await (entry.what === 'unsubscribed' ? unsubscribe : undoUnsubscribe)({ id, enrolment, now })
@@ -111,7 +111,7 @@ async function eraseAgain(sql: Sql, erased: readonly Entry<'erased'>[], keys: re
       ...(byHash.get(hash) ?? []).flatMap((row) => (row.table === table ? [row.id] : [])),
     ]
     const changes = await sql.write(function* () {
-      let sum = yield* run(ERASURE.suppress, { hash, now })
+      let sum = yield* run(ERASURE.suppress, { hashes: [hash], now })
       for (const table of PERSONAL) sum += yield* run(ERASURE.drop[table], { ids: idsOf(table) })
       sum += yield* run(ERASURE.sentMail, { recipients: idsOf('sent_mail') })
       return sum + (yield* mailboxes.drop(idsOf('mailbox')))

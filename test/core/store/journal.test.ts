@@ -13,6 +13,7 @@ import { entryOf } from '../../../src/core/store/journal.ts'
 import { openMaintenance, openStore, readSchema } from '../../../src/core/store/open.ts'
 import type { Store } from '../../../src/core/store/store.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
+import { eventOf, hear } from '../../support/feedback.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { command } from '../../support/in-process.ts'
 import { begin } from '../../support/learning.ts'
@@ -353,6 +354,27 @@ test.skipIf(process.platform !== 'linux')(
     await caughtUp(it)
     await it.restore({ now: NOW + 5000 })
     expect(await it.states()).toEqual(['unsubscribed', 'confirmed', 'confirmed'])
+  },
+)
+
+test.each([
+  ['its journal', false],
+  ['its rows', true],
+])(
+  'who unsubscribed at the provider before any course began is kept out after a restore by %s',
+  async (_, replaced) => {
+    const it = await three()
+    await it.backup()
+    await hear(it.store, [eventOf('unsubscribed', NOW, { name: 'mary' })], { now: NOW + 1 })
+    const journal = await it.journalText()
+    expect(journal).not.toContain('mary@')
+    await it.store.close()
+    if (replaced) await writeFile(it.journal, journal.replace(/.*left:.*\n/, ''))
+    expect(await it.restore()).toMatchObject({ replayed: { unsubscribed: 1 } })
+    const restored = await it.open()
+    const who = { ...asked('mary', NOW), mailboxKey: 'mary@example.com', begin }
+    expect(await restored.course.enrol(who)).toEqual({ enrolled: false, reason: 'unsubscribed' })
+    await restored.close()
   },
 )
 

@@ -232,6 +232,44 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect((await due(store)).map(({ id }) => id)).toEqual(['id-grace'])
   })
 
+  test.each([false, true])(
+    'who unsubscribed at the provider before any course began is in none until they subscribe themselves (asked: %s)',
+    async (wasAsked) => {
+      const store = await open()
+      await store.getOrCreate('address_key', () => KEY)
+      if (wasAsked) await subscribe(store, 'ada')
+      await apply(store, [
+        eventOf('unsubscribed'),
+        eventOf('unsubscribed', { at: NOW - 1 }),
+        eventOf('delivered', { name: 'grace' }),
+      ])
+      const about = (name: string, course: string) => {
+        const who = asked(name, NOW, { course, id: `new-${name}-${course}` })
+        return { ...who, mailboxKey: who.identity, erasureHashes: erasureHashes(who.identity) }
+      }
+      const goes = { sent: 0, lastSentAt: undefined, progress: undefined, confirmedAt: NOW }
+      const how = { consent: { at: NOW, how: 'form' }, start: { lessons: 7, dueAt: NOW }, ...goes }
+      const arrivals = [about('ada', FIRST_COURSE), about('ada', 'second'), about('grace', FIRST_COURSE)]
+      expect(
+        await store.course.admit({
+          arrivals: arrivals.map((one) => ({ ...one, ...how })),
+          now: NOW,
+          dryRun: false,
+        }),
+      ).toEqual(['unsubscribed', 'unsubscribed', 'imported'])
+      for (const course of [FIRST_COURSE, 'second'])
+        expect(await store.course.enrol({ ...about('ada', course), begin })).toEqual({
+          enrolled: false,
+          reason: 'unsubscribed',
+        })
+      expect((await due(store)).map(({ address }) => address)).toEqual(['grace@example.com'])
+      const later = { now: NOW + 2 * HOUR, token: 'own' }
+      expect(await subscribe(store, 'ada', later)).toMatchObject({ mail: true })
+      expect(await store.course.confirm({ begin, tokenHash: 'own', now: later.now })).toBe('confirmed')
+      expect((await due(store, NOW + 3 * HOUR)).map(({ id }) => id)).toEqual(['id-ada'])
+    },
+  )
+
   test('a message in flight when its address complained counts as sent and triggers nothing', async () => {
     const store = await open()
     await confirmed(store)
