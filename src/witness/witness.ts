@@ -3,6 +3,7 @@ import path from 'node:path'
 import { writeWhole } from '../core/daemon-record.ts'
 import { faultName } from '../core/errors.ts'
 import { type Host, within } from '../core/host.ts'
+import { unheardReason } from '../core/incidents/conditions.ts'
 import { type Channel, createAlertLanes } from '../core/incidents/lanes.ts'
 import { attempt, jsonObject } from '../core/is-record.ts'
 import type { Network } from '../core/network/get.ts'
@@ -178,7 +179,13 @@ export async function startWitness(host: Host, options: WitnessOptions) {
     failure ??= told.find(({ status }) => status === 'rejected')
     // A full disk must not silence a witness, nor those that wait for the outage that it has claimed.
     if (failure !== undefined && fault === undefined) log.error('not_kept', NOT_KEPT)
-    fault = failure === undefined ? undefined : NOT_KEPT
+    fault = failure === undefined ? await unheardOf(outage) : NOT_KEPT
+  }
+
+  /** That alerts of this outage do not arrive. */
+  async function unheardOf(outage: typeof voting.outage): Promise<string | undefined> {
+    const unheard = outage && unheardReason(await store.incidents.messages([outage.id]))
+    return unheard && `its alerts do not arrive ${unheard}`
   }
 
   /** Waited for by no round: a folder or a bucket that hangs must not delay an alert. */

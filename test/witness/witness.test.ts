@@ -710,6 +710,23 @@ test('a witness whose folder cannot be written alerts all the same, once each wa
   expect(inbox.titles).toEqual(['kiln.example is unreachable', 'kiln.example is reachable again'])
 })
 
+test('a witness whose alerts nobody takes says so in its health, until one is taken', async () => {
+  const home = await platform()
+  const clock = clockAt(Date.now())
+  let takes = false
+  const alerts = await serve((_, response) => response.writeHead(takes ? 200 : 500).end())
+  const it = await witness({ name: 'a', platform: home.url, clock, alerts })
+  home.shut()
+  await it.rounds(50)
+  expect(await healthOf(it, clock)).toMatchObject({
+    state: 'degraded',
+    fault: expect.stringMatching(/^its alerts do not arrive by webhook: /),
+  })
+  takes = true
+  await it.rounds(150)
+  expect(await healthOf(it, clock)).toMatchObject({ fault: null })
+})
+
 test('pages say that the platform is back although the end cannot be kept, and alerts once it can', async () => {
   const { home, inbox, it } = await watched()
   home.shut()

@@ -137,7 +137,7 @@ const RESTARTS = { most: 5, withinMs: 15 * MINUTE_MS }
 const UNHEARD_ATTEMPTS = 5
 
 /** Which channels take no alerts, going by those that were not followed by one that they took. */
-function unheardReason(alerts: readonly MessageRecord[]): string | undefined {
+export function unheardReason(alerts: readonly MessageRecord[]): string | undefined {
   const unheard = new Map<string, string>()
   for (const { channel, outcome, attempts, reason } of alerts.toSorted((a, b) => a.at - b.at))
     if (outcome === 'sent') unheard.delete(channel)

@@ -113,6 +113,7 @@ test('every value of a whole environment is read into its place', () => {
   expect(settings.broken).toEqual([])
   const {
     value: _value,
+    secretValues: _secretValues,
     groups,
     addresses: _addresses,
     lacking: _lacking,
