@@ -73,6 +73,22 @@ export async function oneByOne(works: readonly (() => Promise<unknown>)[]): Prom
   if (faults.length > 0) throw faults[0]
 }
 
+/** Notes work that is under way, for a close that waits for it: what was not recorded would be done again. */
+export function createUnderway() {
+  const works = new Set<Promise<unknown>>()
+  return {
+    async during<T>(work: Promise<T>): Promise<T> {
+      works.add(work)
+      try {
+        return await work
+      } finally {
+        works.delete(work)
+      }
+    },
+    ended: () => Promise.allSettled(works),
+  }
+}
+
 /** Limits how many run at once; the others wait in line. */
 export function createSemaphore(width: number): <T>(work: () => Promise<T>) => Promise<T> {
   const line: (() => void)[] = []

@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import { createProxyWatch } from '../core/access/client.ts'
 import { type Identify, jwtIdentify, parseIdentity } from '../core/access/identity.ts'
 import { openLimiter } from '../core/access/limit/open.ts'
-import { once } from '../core/calls.ts'
+import { createUnderway, once } from '../core/calls.ts'
 import { isInstalled } from '../core/env/group-warnings.ts'
 import { readSettings } from '../core/env/settings.ts'
 import { fingerprintAll } from '../core/fingerprints.ts'
@@ -158,6 +158,7 @@ export function openApp(host: Host, options: OpenOptions) {
       ? checked(options.identify, log)
       : jwtIdentify(clock, settings.datastore?.tokens, settings.identity, undefined, heardOfKeys),
     onPaymentEvent: options.onPaymentEvent,
+    underway: createUnderway(),
     checkout:
       payments &&
       once(async () =>

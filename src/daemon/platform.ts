@@ -2,7 +2,7 @@ import { clientKey, type Peer, untrustedClient } from '../core/access/client.ts'
 import { localLimiter, policiesOf } from '../core/access/limit/limiter.ts'
 import { oneByOne } from '../core/calls.ts'
 import { validate } from '../core/env/validate.ts'
-import { type Log, systemClock, systemRandom } from '../core/host.ts'
+import { type Log, systemClock, systemRandom, within } from '../core/host.ts'
 import { createSendEmail, createSendMail } from '../core/mail/send-email.ts'
 import type { Service } from '../core/service.ts'
 import { type App, openApp } from './app.ts'
@@ -29,6 +29,9 @@ function processWarnings(): Log {
 /** What the daemon and the CLI use besides the public operations. */
 export type OpenedPlatform = ReturnType<typeof openPlatform>
 
+/** A close waits no longer for mails that are sent at once, and for events of payments. */
+const LAST_MS = 10_000
+
 /** Opens a platform for a program, the daemon or a command. */
 export function openPlatform(options: OpenOptions) {
   const { clock = systemClock, random = systemRandom, log = processWarnings(), env, platform } = options
@@ -36,7 +39,8 @@ export function openPlatform(options: OpenOptions) {
   const { settings, stores, mailService, course } = app
   const { mailer, held, tally } = mailService
   const services = serveAll(app)
-  const sendEmail = createSendEmail(mailer, clock, platform.mails, held, app.keptMail)
+  const send = createSendEmail(mailer, clock, platform.mails, held, app.keptMail)
+  const sendEmail: typeof send = (input) => app.underway.during(send(input))
   let closing: Promise<void> | undefined
   const operations: Operations = {
     sendEmail,
@@ -57,6 +61,7 @@ export function openPlatform(options: OpenOptions) {
     close() {
       // Close each part before the parts that it uses. A store or mailer passed in by the caller is not closed.
       closing ??= oneByOne([
+        () => within(LAST_MS, app.underway.ended(), () => []),
         async () => (await course.opened())?.stopDispatching(),
         async () => (await course.opened())?.close(),
         () => tally.flush(),

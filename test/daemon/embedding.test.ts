@@ -1,5 +1,6 @@
 import { readdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../src/core/host.ts'
 import { LEASE_MS } from '../../src/core/lease.ts'
@@ -276,6 +277,42 @@ test('what was sent is counted once the platform is closed, however soon that is
   await platform.close()
   const store = await openTestStore({ kind: 'sqlite', file: STORE_URL.replace('sqlite:', '') })
   expect(await store.sending.days(0)).toMatchObject([{ kind: 'sent', source: 'test', count: 1 }])
+})
+
+test('a mail that is sent at once while the platform is closed is waited for and recorded, so its key sends no second one', async () => {
+  const env = { STORE_URL: await newStoreUrl() }
+  const slots = { exam: 'Gates', score: '87 %', resultUrl: 'https://www.example.com/' }
+  const mail = { to: 'ada@example.com', slots, key: 'exam.1' }
+  const handed = Promise.withResolvers<void>()
+  const answered = Promise.withResolvers<Outcome>()
+  const slow = testTransport(() => {
+    handed.resolve()
+    return answered.promise
+  })
+  const first = open(env, { mailer: slow }).platform
+  const sending = first.mail.send('exam-passed', mail)
+  await handed.promise
+  let isClosed = false
+  const closing = first.close().then(() => {
+    isClosed = true
+  })
+  for (let turn = 0; turn < 50; turn += 1) await nextTurn()
+  expect(isClosed).toBe(false)
+  answered.resolve({ kind: 'sent', id: 'one' })
+  await closing
+  expect(await sending).toEqual({ sent: true, id: 'one' })
+  const again = open(env, { mailer: testTransport(async () => ({ kind: 'sent', id: 'two' })) })
+  expect(await again.platform.mail.send('exam-passed', mail)).toEqual({ sent: true, id: 'one' })
+})
+
+test('a mail that is sent in the moment of the close is sent and recorded', async () => {
+  const env = { STORE_URL: await newStoreUrl() }
+  const mailer = testTransport(async () => ({ kind: 'sent', id: 'one' }))
+  const { platform } = open(env, { mailer })
+  const slots = { startUrl: 'https://www.example.com/' }
+  const sending = platform.mail.send('welcome', { to: 'ada@example.com', slots })
+  await platform.close()
+  expect(await sending).toEqual({ sent: true, id: 'one' })
 })
 
 test('after it was closed a platform answers 503 instead of failing, and opens nothing', async () => {

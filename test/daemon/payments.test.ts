@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { HOUR_MS } from '../../src/core/durations.ts'
 import type { PaymentEvent } from '../../src/daemon/index.ts'
@@ -209,6 +210,26 @@ test('while one delivery is being handled another is put off', async () => {
   expect(second.status).toBe(409)
   release()
   expect((await first).status).toBe(200)
+})
+
+test('closing waits for a handler under way, so that its event is settled and the provider hears so', async () => {
+  const begun = Promise.withResolvers<void>()
+  const { promise: handled, resolve: release } = Promise.withResolvers<void>()
+  const it = await hooked(() => {
+    begun.resolve()
+    return handled
+  })
+  const delivered = it.deliver(JSON.stringify(EVENT))
+  await begun.promise
+  let isClosed = false
+  const closing = it.platform.close().then(() => {
+    isClosed = true
+  })
+  for (let turn = 0; turn < 50; turn += 1) await nextTurn()
+  expect(isClosed).toBe(false)
+  release()
+  await closing
+  expect((await delivered).status).toBe(200)
 })
 
 const BODY = JSON.stringify(EVENT)

@@ -70,7 +70,8 @@ export const route = ({ mails: { definitions } }: ResolvedPlatform) =>
     handle: (site) => async (c) => {
       const asker = await requireIdentity(site, c)
       const { template, inputs = {} } = await c.json()
-      const answer = await (await site.transactionalMail()).ask(asker, { template, inputs })
+      const mail = await site.transactionalMail()
+      const answer = await site.underway.during(mail.ask(asker, { template, inputs }))
       switch (answer.kind) {
         case 'sent':
           return { sent: true as const, id: answer.id, ...(answer.queued && { queued: true as const }) }

@@ -76,7 +76,7 @@ export const webhookRoute = () =>
       }),
     ],
     errors: ['conflict', 'payments_not_configured', 'unavailable', 'store_unavailable'],
-    handle: ({ settings: { payments }, store, onPaymentEvent: onEvent, clock, log }) => {
+    handle: ({ settings: { payments }, store, onPaymentEvent: onEvent, underway, clock, log }) => {
       let rightAt = Number.NEGATIVE_INFINITY
       return async (c) => {
         const now = clock.now()
@@ -96,7 +96,9 @@ export const webhookRoute = () =>
         const { id, type, created, data } = parseJson(body, PaymentEvent)
         const event = { id, type, createdAt: created * 1000, data }
         const { paymentEvents } = await store()
-        const outcome = await handlePaymentEvent({ clock, log }, event, paymentEvents, onEvent)
+        const outcome = await underway.during(
+          handlePaymentEvent({ clock, log }, event, paymentEvents, onEvent),
+        )
         if (outcome === 'busy')
           throw new PlatformError('conflict', 'This event is being handled; deliver it again later.')
         return { received: true as const, duplicate: outcome === 'known' }
