@@ -88,6 +88,7 @@ export function openApp(host: Host, options: OpenOptions) {
     store: storeProbe(store),
     jobStore: storeProbe(stores.jobStore),
     verifyMail: (signal) => mailer.verify(signal),
+    hasOwnMailer: options.mailer !== undefined,
     pingAnalytics: async () => {
       await (await analytics?.())?.ping()
       await ingest.size()

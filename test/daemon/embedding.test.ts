@@ -315,6 +315,27 @@ test('a mail that is sent in the moment of the close is sent and recorded', asyn
   expect(await sending).toEqual({ sent: true, id: 'one' })
 })
 
+test('mail by a transport of the program’s own leaves from MAILER_FROM, which is all that it needs of the group', async () => {
+  const messages: Message[] = []
+  const mailer = testTransport(async (message) => {
+    messages.push(message)
+    return { kind: 'sent', id: 'one' }
+  })
+  const env = { MAILER_FROM: 'School <hello@school.example>', MAILER_REPLY_TO: 'help@school.example' }
+  const { platform } = open(env, { mailer })
+  const slots = { startUrl: 'https://www.example.com/' }
+  expect(await platform.mail.send('welcome', { to: 'ada@example.com', slots })).toMatchObject({ sent: true })
+  expect(messages).toMatchObject([
+    {
+      from: { name: 'School', address: 'hello@school.example' },
+      replyTo: { address: 'help@school.example' },
+      messageId: expect.stringMatching(/@school\.example/),
+    },
+  ])
+  for (const deep of [true, false])
+    expect((await platform.health('web', { deep })).probes.mail?.state).toBe('ok')
+})
+
 test('after it was closed a platform answers 503 instead of failing, and opens nothing', async () => {
   const used = open({ STORE_URL: await newStoreUrl() })
   expect((await used.subscribe()).status).toBe(202)

@@ -160,6 +160,8 @@ export function readSettings({ contract, services }: Described, env: Environment
       const dkim = whole('dkim', () => complete({ domain, selector, key: hidden('MAILER_DKIM_KEY') }))
       return from && route ? { key, from, route, replyTo, bounceAddress, dkim } : undefined
     }),
+    /** Also for an embedding program's own transport, which needs no more of the group. */
+    sender: { from: value('MAILER_FROM'), replyTo: value('MAILER_REPLY_TO') },
     alerts: {
       webhook: whole('alerts', () => {
         const url = hidden('ALERT_WEBHOOK_URL')

@@ -155,7 +155,9 @@ export const mailProbe: ProbeDefinition = {
         () => ok(true),
         (error: unknown) => failing(reasonOf(error, signal)),
       )
-    return unless(configured(settings, 'mail', live, settings.mail !== undefined), async ({ deep }) => {
+    const own: Check = async (context) => (context.deep ? live(context) : ok(false))
+    const configuration = configured(settings, 'mail', live, settings.mail !== undefined)
+    return unless(parts.hasOwnMailer ? own : configuration, async ({ deep }) => {
       // If the store cannot be read, or hangs, its own probe says so.
       const [holds, isRefused] = await Promise.all([
         within(HOLDS_MS, mailHolds(), () => []).catch(() => []),

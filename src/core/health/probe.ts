@@ -127,6 +127,8 @@ export interface ProbeParts {
   /** The record of a heartbeat; absent where there is no store to ask. */
   readonly heartbeat?: (input: { readonly name: string; readonly now: number }) => Promise<HeartbeatRecord>
   readonly verifyMail: (signal: AbortSignal) => Promise<void>
+  /** The embedding program's own, which sends whatever the group of mail lacks. */
+  readonly hasOwnMailer?: boolean
   /** Whether another replica of the store runs with another configuration. */
   readonly isConfiguredApart?: () => Promise<boolean>
   readonly hasPackage: (name: string) => boolean

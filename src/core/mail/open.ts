@@ -24,6 +24,7 @@ export function openMailer({
   mail,
   transport: own,
   from = mail?.from,
+  replyTo = mail?.replyTo,
   compiled,
   bounceAddresses = async () => undefined,
   onDate,
@@ -32,6 +33,7 @@ export function openMailer({
   /** An embedding program's own transport; it then needs a sender of its own too, or that of `mail`. */
   readonly transport?: Transport | undefined
   readonly from?: Mailbox | undefined
+  readonly replyTo?: Mailbox | undefined
   /** Envelope senders for SMTP; undefined: the sender of the message. */
   readonly bounceAddresses?: () => Promise<BounceAddresses | undefined>
   readonly compiled: () => Promise<CompiledMails>
@@ -44,7 +46,7 @@ export function openMailer({
   const compose = async (message: Mail) => {
     const template = message.compiled ?? mailIn(await compiled(), message.template, message.language)
     if (template === undefined) throw new RangeError('there is no such template')
-    const { from = sender, sentAs = { from, replyTo: mail?.replyTo } } = message
+    const { from = sender, sentAs = { from, replyTo } } = message
     return composeMessage(message, template, sentAs.from, sentAs.replyTo)
   }
   return {

@@ -30,7 +30,7 @@ export type MailService = ReturnType<typeof openMail>
 export function openMail(
   { clock, timer }: Host,
   { mailer: transport, platform: { mails } }: OpenOptions,
-  { mail, mailRate }: Settings,
+  { mail, mailRate, sender }: Settings,
   { store, keys, isKept }: Stores,
   counted: (stream: StreamName, outcome: 'sent' | 'failed' | 'unknown') => void,
   onDate: Network['onDate'],
@@ -59,6 +59,7 @@ export function openMail(
     mail,
     compiled: mails.compiled,
     transport,
+    ...(transport && sender),
     bounceAddresses: async () => (await suppressionList()).bounceAddresses,
     onDate,
   })

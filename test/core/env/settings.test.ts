@@ -157,6 +157,10 @@ test('every value of a whole environment is read into its place', () => {
       bounceAddress: 'bounce@example.com',
       dkim: undefined,
     },
+    sender: {
+      from: { name: 'Course', address: 'course@example.com' },
+      replyTo: { name: undefined, address: 'help@example.com' },
+    },
     alerts: {
       webhook: {
         url: 'https://ops.example.com/alerts',
