@@ -336,6 +336,15 @@ test('mail by a transport of the program’s own leaves from MAILER_FROM, which 
     expect((await platform.health('web', { deep })).probes.mail?.state).toBe('ok')
 })
 
+test('what a transport of the program’s own says is passed on without secrets and addresses', async () => {
+  const reason = '401 for the key key-of-the-provider, to bob@example.com'
+  const mailer = testTransport(async () => ({ kind: 'transient', scope: 'message', reason }))
+  const { platform } = open({ MAILER_API_KEY: 'key-of-the-provider' }, { mailer })
+  const mail = { to: 'bob@example.com', slots: { startUrl: 'https://www.example.com/' } }
+  const answer = await platform.mail.send('welcome', mail)
+  expect(answer).toEqual({ sent: false, reason: '401 for the key [secret], to [address]' })
+})
+
 test('after it was closed a platform answers 503 instead of failing, and opens nothing', async () => {
   const used = open({ STORE_URL: await newStoreUrl() })
   expect((await used.subscribe()).status).toBe(202)

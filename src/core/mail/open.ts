@@ -25,6 +25,7 @@ export function openMailer({
   transport: own,
   from = mail?.from,
   replyTo = mail?.replyTo,
+  cleaned = (reason) => reason,
   compiled,
   bounceAddresses = async () => undefined,
   onDate,
@@ -34,6 +35,8 @@ export function openMailer({
   readonly transport?: Transport | undefined
   readonly from?: Mailbox | undefined
   readonly replyTo?: Mailbox | undefined
+  /** Takes out of an own transport's reasons what no log may hold. */
+  readonly cleaned?: (reason: string) => string
   /** Envelope senders for SMTP; undefined: the sender of the message. */
   readonly bounceAddresses?: () => Promise<BounceAddresses | undefined>
   readonly compiled: () => Promise<CompiledMails>
@@ -67,7 +70,8 @@ export function openMailer({
         return { kind: 'transient', scope: 'connection', reason: 'the mail transport could not be opened' }
       try {
         const outcome: unknown = await line.send(message, signal, recorded)
-        if (isOutcome(outcome)) return outcome
+        if (isOutcome(outcome))
+          return outcome.kind === 'sent' ? outcome : { ...outcome, reason: cleaned(outcome.reason) }
       } catch {
         // A transport from outside may throw. Its error's text could quote an address.
       }

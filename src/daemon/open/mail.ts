@@ -11,6 +11,7 @@ import { openMailer } from '../../core/mail/open.ts'
 import { recipientHashes } from '../../core/mail/send-once.ts'
 import { createSuppressingMailer, type SuppressingMailer } from '../../core/mail/suppressing-mailer.ts'
 import type { Network } from '../../core/network/get.ts'
+import { createScrub } from '../../core/reporting/scrub.ts'
 import type { OpenOptions } from '../embedding.ts'
 import type { Stores } from './stores.ts'
 
@@ -30,7 +31,7 @@ export type MailService = ReturnType<typeof openMail>
 export function openMail(
   { clock, timer }: Host,
   { mailer: transport, platform: { mails } }: OpenOptions,
-  { mail, mailRate, sender }: Settings,
+  { mail, mailRate, sender, secretValues: secrets }: Settings,
   { store, keys, isKept }: Stores,
   counted: (stream: StreamName, outcome: 'sent' | 'failed' | 'unknown') => void,
   onDate: Network['onDate'],
@@ -59,7 +60,7 @@ export function openMail(
     mail,
     compiled: mails.compiled,
     transport,
-    ...(transport && sender),
+    ...(transport && { ...sender, cleaned: createScrub({ secrets }).text }),
     bounceAddresses: async () => (await suppressionList()).bounceAddresses,
     onDate,
   })
