@@ -197,7 +197,7 @@ test('a store and analytics that hang are waited for a second each, and what was
   expect(vi.getTimerCount()).toBe(0)
   expect(text).toContain('\nplatformctl_store_up 0\n')
   expect(text).not.toMatch(
-    /^platformctl_(?:lessons_due|mail_today|analytics_size_bytes|courses_paused)\b.* /m,
+    /^platformctl_(?:store_size_bytes|lessons_(?:due|waiting|oldest_\w+)|deliveries_waiting|subscriptions|mail_today|analytics_size_bytes|courses_paused|mail_paused)[ {]/m,
   )
   hangs = false
   const after = await read()

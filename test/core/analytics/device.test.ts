@@ -212,6 +212,19 @@ describe('the buffer of a device', () => {
     expect(times()).toEqual([])
   })
 
+  test('never holds more than the last 10,000 events', async () => {
+    const { buffer, storage } = await device()
+    const names = Array.from(
+      { length: 10_000 },
+      (_, at) => `platform.event.${at.toString(36).padStart(9, '0')}.x`,
+    )
+    Object.assign(storage, Object.fromEntries(names.map((name) => [name, '[]'])))
+    for (let at = 10_000; at < 10_200; at += 1) buffer.add(event(at))
+    const left = buffer.keys()
+    expect(left.length).toBeLessThanOrEqual(10_000)
+    expect(left.at(-1)).toContain((10_199).toString(36))
+  })
+
   test.each([
     [undefined, true],
     ['0', true],
