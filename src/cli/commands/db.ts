@@ -50,7 +50,8 @@ async function analyticsStatus(context: Context, env: Environment): Promise<Anal
   if (found === undefined) return undefined
   const { location, store } = found
   if (store === undefined) return { location, batches: 0, events: 0 }
-  return { location, ...(await store.status().finally(() => store.close())) }
+  const { table, batches, events, bytes } = await store.status().finally(() => store.close())
+  return { table, location, batches, events, bytes }
 }
 
 function analyticsText({ table, location, batches, events, bytes }: AnalyticsPart): string {
