@@ -30,7 +30,7 @@ function processWarnings(): Log {
 export type OpenedPlatform = ReturnType<typeof openPlatform>
 
 /** A close waits no longer for mails that are sent at once, and for events of payments. */
-const LAST_MS = 10_000
+const LAST_MS = 60_000
 
 /** Opens a platform for a program, the daemon or a command. */
 export function openPlatform(options: OpenOptions) {
