@@ -43,13 +43,18 @@ test('a course is due as its definition says, once a day and in UTC unless it sa
   expect(paced?.lessons).toEqual(['paced-1-clay', 'paced-2-fire'])
 })
 
-test('a heartbeat may be late by a tenth of its time unless its grace says more', () => {
+test('a heartbeat may be late by a tenth of its time unless its grace says something else', () => {
   const { heartbeats, probes } = base({
-    heartbeats: { backup: { every: '10m' }, report: { every: '1d', grace: '1h', label: 'The report' } },
+    heartbeats: {
+      backup: { every: '10m' },
+      report: { every: '1d', grace: '1h', label: 'The report' },
+      sweep: { every: '1d', grace: '0s' },
+    },
   })
   expect(heartbeats).toEqual([
     { name: 'backup', everyMs: 10 * MINUTE, graceMs: MINUTE },
     { name: 'report', everyMs: DAY, graceMs: 60 * MINUTE, label: 'The report' },
+    { name: 'sweep', everyMs: DAY, graceMs: 0 },
   ])
   expect(probes.filter(({ name }) => /backup|report/.test(name))).toHaveLength(2)
 })
