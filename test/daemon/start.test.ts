@@ -146,7 +146,7 @@ test('the record in the data folder says what runs here, and afterwards when it 
   expect(readRecord(daemon.dataFolder)).toMatchObject({ ...own, stoppedAt: '2026-11-21T09:01:00.000Z' })
 })
 
-test('env files and files of secrets that were written, or are gone, since the start are named to who asks for the configuration', async () => {
+test('the configuration names env files and files of secrets that were written or deleted since the start', async () => {
   const folder = await emptyFolder()
   const files = ['prod.env', 'dispatch-secret', 'kept'].map((name) => path.join(folder, name))
   const [env = '', secret = '', kept = ''] = files

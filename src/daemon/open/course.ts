@@ -59,7 +59,7 @@ export function noticeSlots(
   return slots(T.announcedTitle(name, headline(text)), text, when)
 }
 
-/** On one line and without marks that turn its direction, as a slot of text needs it, whoever wrote it. */
+/** Text from anywhere as a slot takes it: one line, without control characters and those for right-to-left text. */
 const oneLine = (text: string) =>
   shortened(text.replaceAll(/[\s\p{Cc}\u202a-\u202e\u2066-\u2069]+/gu, ' ').trim(), LONGEST).toWellFormed()
 
