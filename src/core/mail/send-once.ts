@@ -5,7 +5,7 @@ import { DAY_MS, HOUR_MS, KEY_LIFE_MS } from '../durations.ts'
 import { given } from '../given.ts'
 import type { Host } from '../host.ts'
 import { jsonObject } from '../is-record.ts'
-import { createLease } from '../lease.ts'
+import { createLease, LATE } from '../lease.ts'
 import { ALLOWANCES, type Allowance, type MailAnswer } from './definition.ts'
 import { type Attachment, composeFault, type Mail, type Mailer, type SendOutcome } from './mailer.ts'
 import type { SuppressingMailer } from './suppressing-mailer.ts'
@@ -247,10 +247,10 @@ export async function sendOnce(
     const tried = begun.firstAttemptAt === now ? undefined : await triedBefore(sentMail, key)
     const date = how.date ?? new Date(begun.firstAttemptAt)
     const host = { store: sentMail, mailer, clock: { now: () => now } }
-    const signal = 'isUnheld' in begun ? undefined : lease.signal
-    const outcome = await sendAgain(host, { ...mail, date }, { key, tried }, (one) =>
-      mailer.send(one, signal),
-    )
+    const sendHeld = (one: Mail) =>
+      Promise.race([mailer.send(one, lease.signal), lease.expired.then(() => LATE)])
+    const send = 'isUnheld' in begun ? mailer.send : sendHeld
+    const outcome = await sendAgain(host, { ...mail, date }, { key, tried }, send)
     if (outcome.kind === 'sent') id = outcome.id
     return answerOf(outcome)
   } finally {

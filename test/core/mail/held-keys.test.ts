@@ -1,6 +1,8 @@
 import type { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { MINUTE_MS } from '../../../src/core/durations.ts'
+import type { Transport } from '../../../src/core/mail/mailer.ts'
+import { openMailer } from '../../../src/core/mail/open.ts'
 import { createSendEmail, type SendEmailInput } from '../../../src/core/mail/send-email.ts'
 import { virtualTime } from '../../simulation/virtual-time.ts'
 import { compiledMails } from '../../support/learning.ts'
@@ -19,7 +21,7 @@ const HELD = { sent: false, reason: expect.stringContaining('another process is 
 const SENT = { sent: true, id: expect.stringContaining('@') }
 
 /** Two processes over one store, and a mail server that has taken a message and does not say so yet. */
-async function twoProcesses(kind: (typeof KEPT)[number]) {
+async function twoProcesses(kind: (typeof KEPT)[number], transport?: Transport) {
   const address = await addressOf(kind)
   const time = virtualTime(NOW)
   let keeping = Promise.resolve()
@@ -44,7 +46,9 @@ async function twoProcesses(kind: (typeof KEPT)[number]) {
       queue: { refusal: async () => undefined, wake() {} },
       timer: time.clock,
     }
-    const mailer = mailerTo(`smtp://127.0.0.1:${port}`)
+    const mailer = transport
+      ? openMailer({ mail: undefined, transport, compiled: compiledMails })
+      : mailerTo(`smtp://127.0.0.1:${port}`)
     const mails = { definitions: [], compiled: compiledMails }
     const sendEmail = createSendEmail(mailer, time.clock, mails, undefined, async () => kept)
     return { sentMail, sendEmail }
@@ -119,6 +123,23 @@ describe.each(KEPT)('a key under which a mail is sent at once, on %s', (kind) =>
     expect(await sending).toMatchObject({ sent: false })
     void other.sendEmail(MAIL)
     await it.handedOver(2)
+  })
+
+  test('is given up by its call where a transport of the program’s own never answers', async () => {
+    const begun = Promise.withResolvers<void>()
+    const { one, ...it } = await twoProcesses(kind, {
+      kind: 'own',
+      send() {
+        begun.resolve()
+        return new Promise(() => {})
+      },
+      verify: async () => {},
+      close: async () => {},
+    })
+    const sending = one.sendEmail(MAIL)
+    await begun.promise
+    await it.pass(2 * MINUTE_MS)
+    expect(await sending).toEqual({ sent: false, reason: 'the provider did not answer in time' })
   })
 
   test('is not held while the store fails, and the mail is sent however slow the server', async () => {
