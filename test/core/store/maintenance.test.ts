@@ -1,5 +1,5 @@
 import { copyFileSync, existsSync } from 'node:fs'
-import { copyFile, mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
@@ -88,6 +88,23 @@ test('a backup refuses a name that is taken, and a folder that is missing', asyn
     /none does not exist: make the folder/,
   )
 })
+
+test.skipIf(process.platform === 'win32')(
+  'a restore into a folder that this user may not look into names the folder',
+  async () => {
+    const { restore, at, folder } = await stored()
+    await chmod(folder, 0o711)
+    await mkdir(at('theirs'))
+    await chmod(at('theirs'), 0)
+    const user = process.geteuid?.() ?? 0
+    onTestFinished(() => process.seteuid?.(user))
+    // The superuser may look into every folder.
+    if (user === 0) process.seteuid?.(65534)
+    await expect(restore('b.sqlite', at('theirs/platform.sqlite'))).rejects.toThrow(
+      `${at('theirs')} cannot be written to by this user.`,
+    )
+  },
+)
 
 test('a restore refuses to replace a store; with force it keeps the one that was there', async () => {
   const { maintenance, address, at, file, folder } = await stored()

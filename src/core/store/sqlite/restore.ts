@@ -41,14 +41,15 @@ export async function restore(parts: readonly RestorePart[], options: RestoreOpt
   for (const { to } of parts)
     if (isPresent(to) && !force)
       throw refusal`${to} exists and was left as it is: --force replaces it (and keeps it under another name).`
-  const found = new Map(parts.map(({ to }) => [to, settled(to)]))
   const made = parts.flatMap(folderOf)
+  const found = new Map<string, string>()
   const scratches: string[] = []
   const locks = new Map<string, SqliteDatabase | undefined>()
   try {
     const ready: (Checked & { part: RestorePart; image: string })[] = []
     for (const part of parts)
       try {
+        found.set(part.to, settled(part.to))
         const scratch = makeScratch(path.dirname(part.to))
         scratches.push(scratch)
         const image = path.join(scratch, 'image.sqlite')
