@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { failing, ok, type ProbeContext, type ProbeParts, type ProbeResult } from '../core/health/probe.ts'
 import { reachable } from '../core/health/reach.ts'
-import { addressesOf, connectFirst, hostOf, secure } from '../core/network/connect.ts'
+import { addressesOf, connectDirectly, hostOf, secure } from '../core/network/connect.ts'
 import type { PROBE_TARGETS, ProbeInput } from './definition.ts'
 
 type TargetKind = (typeof PROBE_TARGETS)[number]
@@ -50,10 +50,8 @@ function connected(socket: Socket): ProbeResult {
   return ok(true)
 }
 
-async function line(url: URL, usual: number, { network }: ProbeParts, { signal }: ProbeContext) {
-  const addresses = await addressesOf(hostOf(url), network?.lookup)
-  return connectFirst(addresses, Number(url.port) || usual, signal)
-}
+const line = (url: URL, usual: number, { network }: ProbeParts, { signal }: ProbeContext) =>
+  connectDirectly(url, { lookup: network?.lookup, port: Number(url.port) || usual, signal })
 
 async function encrypted(url: URL, usual: number, parts: ProbeParts, context: ProbeContext) {
   const socket = await line(url, usual, parts, context)
@@ -71,7 +69,6 @@ function greeted(greeting: Greeting): Run {
       const answer = await new Promise<string>((resolve, reject) => {
         socket.once('data', (chunk: Uint8Array) => resolve(Buffer.from(chunk).toString('latin1')))
         socket.once('close', () => reject(new Error('closed')))
-        context.signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true })
       })
       return greeting.answer.test(answer) ? ok(true) : failing('answers, but not in its protocol')
     } finally {

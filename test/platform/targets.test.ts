@@ -189,11 +189,33 @@ test('the connection of a target is closed once it has answered, and when its ti
   await closed((host) => ({ smtp: `smtp://${host}` }), '220 mail\r\n')
   await closed((host) => ({ smtp: `smtp://${host}` }), '554 no\r\n')
   await closed((host) => ({ smtp: `smtp://${host}`, deadline: '50ms' }))
+  // The handshake is never answered.
+  await closed((host) => ({ tls: host, deadline: '50ms' }))
+  await closed((host) => ({ smtp: `smtps://${host}`, deadline: '50ms' }))
+  await closed((host) => ({ redis: `rediss://${host}`, deadline: '50ms' }))
   const { host, sockets } = await speaks({ greeting: '220 mail\r\n', tls: true })
   await probed({ tls: host })
   await probed({ smtp: `smtps://${host}` })
   expect(sockets).toHaveLength(2)
   await Promise.all(sockets.map((socket) => socket.closed || once(socket, 'close')))
+})
+
+test('a name that is found after the deadline is connected to no more', async () => {
+  let connections = 0
+  const { port } = new URL(
+    await serveTcp(() => {
+      connections += 1
+    }),
+  )
+  const found = Promise.withResolvers<{ address: string; family: number }[]>()
+  const network = { lookup: () => found.promise }
+  const smtp = `smtp://kiln.example:${port}`
+  expect(await probed({ smtp, deadline: '50ms' }, { network })).toMatchObject({ state: 'failing' })
+  found.resolve([{ address: '127.0.0.1', family: 4 }])
+  await new Promise((resolve) => setImmediate(resolve))
+  // The server takes connections in their order.
+  await probed({ tcp: `127.0.0.1:${port}` })
+  expect(connections).toBe(1)
 })
 
 test('an optional target is degraded where it would be failing, also when it is late', async () => {

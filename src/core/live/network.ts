@@ -15,8 +15,6 @@ import { NO_STARTTLS } from './live.ts'
 /** Connects and reads the certificate, trusted or not, so that a bad one is reported with its reason. */
 export async function certificateOf(url: URL, { lookup, ca }: Network, signal: AbortSignal) {
   const socket = await connectTo(url, { lookup, signal })
-  const stop = () => socket.destroy(codeError('tls_timeout'))
-  signal.addEventListener('abort', stop, { once: true })
   try {
     if (url.protocol === 'smtp:') await upgrade(socket)
     const line = await secure({ socket, host: hostOf(url), ca, anyCertificate: true })
@@ -28,7 +26,6 @@ export async function certificateOf(url: URL, { lookup, ca }: Network, signal: A
       validTo: Date.parse(to),
     }
   } finally {
-    signal.removeEventListener('abort', stop)
     socket.destroy()
   }
 }

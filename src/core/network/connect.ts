@@ -113,34 +113,36 @@ interface ConnectOptions {
   readonly lookup?: Lookup | undefined
   readonly signal: AbortSignal
   readonly onResolved?: (tookPlace: boolean) => void
+  /** In place of the usual one of the address. */
+  readonly port?: number
 }
 
 /** Connects to the server of an address, through its proxy if it has one. */
 export async function connectTo(url: URL, options: ConnectOptions): Promise<Socket> {
   const proxy = proxyOf(url)
   if (proxy === undefined) return connectDirectly(url, options)
-  const { signal } = options
   let socket: Socket | undefined
-  const end = () => socket?.destroy()
-  signal.addEventListener('abort', end, { once: true })
   try {
     socket = await connectDirectly(proxy, options)
     await tunnel(socket, proxy, `${url.hostname}:${portOf(url)}`)
     return socket
   } catch {
-    end()
+    socket?.destroy()
     throw codeError('proxy_refused')
-  } finally {
-    signal.removeEventListener('abort', end)
   }
 }
 
-async function connectDirectly(url: URL, { lookup, signal, onResolved }: ConnectOptions): Promise<Socket> {
+/** Aborting also closes the connection: the server may accept it and never answer, not even the first message of TLS. */
+export async function connectDirectly(url: URL, options: ConnectOptions): Promise<Socket> {
+  const { lookup, signal, onResolved, port = portOf(url) } = options
   const host = hostOf(url)
   const addresses = await addressesOf(host, lookup)
   signal.throwIfAborted()
   onResolved?.(addresses[0]?.address !== host)
-  return connectFirst(addresses, portOf(url), signal)
+  const socket = await connectFirst(addresses, port, signal)
+  const end = () => socket.destroy(codeError('answer_timeout'))
+  signal.addEventListener('abort', end, { once: true })
+  return socket.once('close', () => signal.removeEventListener('abort', end))
 }
 
 /** Asks a proxy to pass on what follows (RFC 9110 §9.3.6). */

@@ -112,7 +112,7 @@ test.each([
   const fault = certificateOf(url, network, control.signal).catch((error: unknown) => error)
   const closed = once(await asked.promise, 'close')
   control.abort()
-  expect(await fault).toMatchObject({ code: 'tls_timeout' })
+  expect(await fault).toMatchObject({ code: 'answer_timeout' })
   await closed
   expect(getEventListeners(control.signal, 'abort')).toEqual([])
 })
