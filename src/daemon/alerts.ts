@@ -131,9 +131,10 @@ export function startAlerts(
     })
     const openFor = (cause: string) => open.find((one) => one.cause === cause)
     /** With what other processes found, which this one does not check. */
-    const affectedBy = ({ cause, affected }: Cause) => {
-      const others = openFor(cause)?.affected.filter((name) => !looked.has(name)) ?? []
-      return [...new Set([...others, ...affected])].toSorted()
+    const affectedBy = ({ cause, service, affected }: Cause) => {
+      const { service: first = service, affected: before = [] } = openFor(cause) ?? {}
+      const others = before.filter((name) => !looked.has(name))
+      return [...new Set([...others, service, ...affected])].filter((name) => name !== first).toSorted()
     }
     const seen = (one: Cause, at: number) => ({ ...one, affected: affectedBy(one), at })
     return {

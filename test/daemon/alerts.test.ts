@@ -212,6 +212,21 @@ test('two machines with one store report an incident once', async () => {
   expect(told()).toEqual(['mail opened'])
 })
 
+test('where each service has a process of its own, one that fails because of another is listed under that one', async () => {
+  const { machine, another, told, store } = await scene()
+  const [web, agent] = [machine(), await another()]
+  const round = async (api: ProbeState, ofAgent: ProbeState) => {
+    await web.rounds(1, { api, agent: ofAgent })
+    await agent.rounds(1, report('agent', { api }))
+  }
+  for (let n = 0; n < 3; n += 1) await round('failing', 'failing')
+  expect(told()).toEqual(['api opened'])
+  expect((await store.incidents.list(0)).map(({ affected }) => affected)).toEqual([['agent']])
+  // The agent goes on to fail for a reason of its own.
+  for (let n = 0; n < 4; n += 1) await round('ok', 'failing')
+  expect(told().slice(1).toSorted()).toEqual(['agent opened', 'api closed'])
+})
+
 test('sends a failed message to its receiver again later, under the same id', async () => {
   const { machine, told, ids } = await scene({ answers: [503, 500] })
   const { rounds, time } = machine()

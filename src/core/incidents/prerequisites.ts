@@ -1,5 +1,6 @@
 import type { Settings } from '../env/settings.ts'
 import type { ProbeDefinition } from '../health/probe.ts'
+import { dependenciesOf } from '../health/verdict.ts'
 import type { ServiceDefinition } from '../service.ts'
 import { CONDITIONS } from './advice.ts'
 
@@ -20,7 +21,8 @@ export function prerequisitesOf(
   const direct = Map.groupBy(
     [
       ...services.map(({ name, dependsOn = [] }) => ({ name, on: dependsOn })),
-      // A service needs what its probes need: seen from another process, it fails for that.
+      // A service needs what its probes ask and need: seen from another process, it fails for that.
+      ...[...dependenciesOf(probes, services)].map(([name, on]) => ({ name, on })),
       ...probes.flatMap(({ name, service, dependsOn }) => {
         const on = dependsOn?.(settings) ?? []
         return [
