@@ -34,6 +34,7 @@ const NOT_KEPT =
   'the data folder cannot be written: check its disk and its owner; alerts still leave, and a restart may repeat them'
 const NEVER_REACHED =
   'nobody is alerted of an outage before this witness has reached the platform once: check --platform, --name and WITNESS_SECRET'
+const STATE = 'witness.json'
 const ROUND_MS = 30_000
 /** Rounds that have to agree before the view changes. */
 const ROUNDS_AGREE = 2
@@ -43,7 +44,7 @@ export async function startWitness(host: Host, options: WitnessOptions) {
   const { clock, random, log } = host
   const { own, platform, channels, publish, network, roundMs = ROUND_MS } = options
   const peers = [...new Set(options.peers)]
-  const state = path.join(options.dataFolder, 'witness.json')
+  const state = path.join(options.dataFolder, STATE)
   const file = path.join(options.dataFolder, 'witness.sqlite')
   const store = await openStore({ kind: 'sqlite', file }, { log })
   const key = signingKey(own.secret, 'witness')
@@ -61,6 +62,10 @@ export async function startWitness(host: Host, options: WitnessOptions) {
   const ask = { monotonic: clock.monotonic, signal: over.signal, network }
   const newNonce = () => Buffer.from(random.bytes(18)).toString('base64url')
   let { signed, confirmedAt, voting } = read(state)
+  const keep = () =>
+    writeWhole(state, JSON.stringify({ platform, signed, confirmedAt, voting } satisfies Kept))
+  // At once, for a witness of another platform that is started with this folder.
+  attempt(keep)
   let snapshot = signed && readSnapshot(signed)
   let view: View = 'unknown'
   let reason: string | undefined
@@ -166,7 +171,7 @@ export async function startWitness(host: Host, options: WitnessOptions) {
     if (unkept?.id === outage?.id) await unkept?.follow(next, outage, reason)
     voting = next.after
     try {
-      writeWhole(state, JSON.stringify({ signed, confirmedAt, voting } satisfies Kept))
+      keep()
     } catch (error) {
       failure ??= error
     }
@@ -236,8 +241,16 @@ export async function startWitness(host: Host, options: WitnessOptions) {
 }
 
 interface Kept extends Pick<KeptStatus, 'confirmedAt'> {
+  /** Its address. Absent in what an older build kept. */
+  readonly platform?: string
   readonly signed?: SignedSnapshot | undefined
   readonly voting: Voting
+}
+
+/** The other platform whose witness has this folder; undefined if there is none. Two would end each other’s outages. */
+export function otherPlatform(dataFolder: string, platform: string): string | undefined {
+  const { platform: kept = platform } = read(path.join(dataFolder, STATE))
+  return URL.parse(kept)?.href === URL.parse(platform)?.href ? undefined : kept
 }
 
 /** A file that cannot be read counts as none, and is replaced. */

@@ -795,3 +795,27 @@ test('the command listens on its host, under its name, and asks its peers', asyn
   end.abort()
   expect(await running).toBe(0)
 })
+
+test('a data folder is of one platform: the witness of another is refused, which would end its outages', async () => {
+  const { home, inbox, it } = await watched()
+  const other = (await platform()).url
+  const end = new AbortController()
+  const start = async (platform: string) => {
+    const env = { WITNESS_SECRET: SECRETS.a, ALERT_WEBHOOK_URL: inbox.url }
+    const { context, stdout, stderr } = testContext({ cwd: it.dataFolder, signal: end.signal, env })
+    const words = ['--platform', platform, '--name', 'a', '--data', '.', '--port', '0']
+    return { running: runProgram(['witness', ...words], context), stdout, stderr }
+  }
+  home.shut()
+  await it.rounds(5)
+  const { running, stderr } = await start(other)
+  expect(await running).toBe(2)
+  expect(stderr()).toContain(`is of a witness of ${home.url}: give each its own --data`)
+  await it.rounds(2)
+  expect(inbox.titles).toEqual(['kiln.example is unreachable'])
+  await it.stop()
+  const again = await start(`${home.url}/`)
+  await expect.poll(again.stdout).toContain('the witness listens')
+  end.abort()
+  expect(await again.running).toBe(0)
+})

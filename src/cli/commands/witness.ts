@@ -38,7 +38,7 @@ Alerts go to ALERT_WEBHOOK_URL, or to ALERT_EMAIL_TO with the mail variables. Gi
 
 async function run(context: Context, options: Values<typeof INPUTS>): Promise<ExitCode> {
   const { parseWitnessSecrets, WITNESS_NAME } = await import('../../core/witness.ts')
-  const { startWitness } = await import('../../witness/witness.ts')
+  const { otherPlatform, startWitness } = await import('../../witness/witness.ts')
   const { serveWitness } = await import('../../witness/serve.ts')
   const { outageText } = await import('../../witness/outages.ts')
   const { openPublisher } = await import('../status/publish.ts')
@@ -56,6 +56,12 @@ async function run(context: Context, options: Values<typeof INPUTS>): Promise<Ex
     throw wrongUsage('--name needs 1 to 32 of a-z, 0-9 and -, as WITNESS_SECRET lists it.')
   if (!isAddress(options.platform)) throw wrongUsage(`--platform needs ${ADDRESS}.`)
   if (!options.peer.every(isAddress)) throw wrongUsage(`--peer needs ${ADDRESS}.`)
+  const dataFolder = path.resolve(context.cwd, options.data)
+  const other = otherPlatform(dataFolder, options.platform)
+  if (other !== undefined)
+    throw wrongUsage(
+      `the data folder ${dataFolder} is of a witness of ${other}: give each its own --data. If the platform has moved, remove witness.json from it.`,
+    )
   const log = await openLog(context, settings)
   const textOf = (incident: StoredIncident, kind: MessageKind) =>
     outageText(incident, kind, new URL(options.platform).host)
@@ -65,7 +71,6 @@ async function run(context: Context, options: Values<typeof INPUTS>): Promise<Ex
   if (channels.length === 0)
     log.warn('no_alert_channel', 'nobody is alerted: set ALERT_WEBHOOK_URL or ALERT_EMAIL_TO on this machine')
   const host = { clock, timer: systemClock, random, log }
-  const dataFolder = path.resolve(context.cwd, options.data)
   const witness = await startWitness(host, {
     own,
     platform: options.platform,
