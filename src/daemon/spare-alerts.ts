@@ -67,11 +67,13 @@ export async function openSpareAlerts(files: readonly string[], known: readonly 
         now,
         channels: [],
         decide(open) {
-          const isRival = ({ cause, id }: StoredIncident) =>
-            open.some((one) => one.cause === cause && one.id !== id)
           const closes = here.flatMap(({ cause, closedAt: at }) =>
             at === undefined ? [] : [{ cause, at, unseenSince: at }],
           )
+          const ends = ({ cause, seenAt }: StoredIncident) =>
+            closes.some((one) => one.cause === cause && one.at >= seenAt)
+          const isRival = ({ cause, id }: StoredIncident) =>
+            open.some((one) => one.cause === cause && one.id !== id && !ends(one))
           const opens = here.map((one) => (isRival(one) ? { ...one, closedAt: one.closedAt ?? now } : one))
           return { closes, opens, told: sentOf(messages) }
         },

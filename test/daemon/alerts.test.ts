@@ -565,6 +565,23 @@ test('an incident that was told while the store failed ends too when another mac
   expect(incidents('closed')).toEqual(incidents('opened'))
 })
 
+test('what ended and failed again while the store was away goes on as the incident that was told last', async () => {
+  const { machine, state, told, store } = await scene()
+  const { rounds } = machine()
+  await rounds(2, { mail: 'failing' })
+  state.broken = 'all'
+  await rounds(4, { mail: 'ok' })
+  await rounds(2, { mail: 'failing' })
+  state.broken = 'no'
+  await rounds(4, { mail: 'failing' })
+  expect(told()).toEqual(['mail opened', 'mail closed', 'mail opened'])
+  expect(await store.incidents.list(0)).toMatchObject([
+    { cause: 'mail', id: expect.stringMatching(/^mail-/) },
+  ])
+  await rounds(4, { mail: 'ok' })
+  expect(told().slice(3)).toEqual(['mail closed'])
+})
+
 test('an alert that was given up while the store failed is sent once the store is back, and its end after it', async () => {
   const { machine, state, told, ids } = await scene({ answers: [410] })
   const { rounds } = machine()
