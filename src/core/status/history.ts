@@ -81,7 +81,7 @@ export interface Recorded {
   /** The timelines of incidents and announcements, oldest first. */
   readonly updates?: readonly StatusUpdate[]
   readonly series: readonly Series[]
-  /** Newest first. */
+  /** Those that go on, then the others; each newest first. */
   readonly incidents: readonly Incident[]
   readonly builds: readonly {
     readonly service: Service

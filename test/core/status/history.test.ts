@@ -171,6 +171,18 @@ test('an incident has its cause and its length, over a restart too; after a sile
   ])
 })
 
+test('an incident that goes on is shown, however many others began after it', async () => {
+  const it = await recording()
+  for (let flap = 0; flap < 400; flap += 1) {
+    const state = flap % 2 === 0 ? 'degraded' : 'ok'
+    await it.look({ web: { store: 'degraded', mail: state, payments: state, datastore: state } })
+  }
+  const { incidents } = await it.summary()
+  expect(incidents.filter(({ endedAt }) => endedAt === undefined)).toMatchObject([
+    { probe: 'store', lengthMs: 399 * MINUTE_MS },
+  ])
+})
+
 test('reports a fault once, at its cause, and names the affected services beside it', async () => {
   const it = await recording()
   const well = { web: { api: 'ok', agent: 'ok' }, api: { job_store: 'ok' }, agent: { api: 'ok' } } as const
