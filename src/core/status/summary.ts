@@ -127,8 +127,10 @@ export function summarise(
         service,
         seenFrom: series === own ? undefined : observer,
         whole: { ...line(series, now), service, probe: WHOLE_SERVICE },
+        // Without those that the looks at the service leave out by now, as they were removed.
         probes: recorded.series
           .filter((one) => series === own && one.service === service && one.probe !== WHOLE_SERVICE)
+          .filter(({ last }) => series.last.at - last.at < FRESH_MS)
           .map((one) => line(one, now)),
         build: build?.build,
         buildSince: build?.since,

@@ -183,6 +183,17 @@ test('an incident that goes on is shown, however many others began after it', as
   ])
 })
 
+test('an incident of a probe that nothing checks any more is over, and the probe is not listed', async () => {
+  const it = await recording()
+  for (let minute = 0; minute < 3; minute += 1) await it.look({ web: { kiln: 'failing', mail: 'ok' } })
+  for (let minute = 0; minute < 15; minute += 1) await it.look({ web: { mail: 'ok' } })
+  const { incidents, services } = await it.summary()
+  expect(incidents).toMatchObject([
+    { probe: 'kiln', endedAt: START + 3 * MINUTE_MS, lengthMs: 2 * MINUTE_MS },
+  ])
+  expect(services.flatMap(({ probes }) => probes.map(({ probe }) => probe))).toEqual(['mail'])
+})
+
 test('reports a fault once, at its cause, and names the affected services beside it', async () => {
   const it = await recording()
   const well = { web: { api: 'ok', agent: 'ok' }, api: { job_store: 'ok' }, agent: { api: 'ok' } } as const

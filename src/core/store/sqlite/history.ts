@@ -23,9 +23,11 @@ export const INCIDENTS = {
   bound: `DELETE FROM health_incident WHERE service = @service AND probe = @probe AND began_at <= (
     SELECT began_at FROM health_incident WHERE service = @service AND probe = @probe
     ORDER BY began_at DESC LIMIT 1 OFFSET ${INCIDENTS_KEPT_PER_PROBE})`,
-  // What goes on comes first, so that no limit leaves it out.
-  list: `SELECT service, probe, state, reason, began_at, ended_at FROM health_incident
-    WHERE coalesce(ended_at, seen_at) >= @since ORDER BY ended_at IS NOT NULL, began_at DESC, rowid LIMIT 500`,
+  // What goes on comes first, so that no limit leaves it out. What many later looks left out is over: its probe was removed.
+  list: `SELECT service, probe, state, reason, began_at, CASE WHEN ended_at IS NULL
+      AND seen_at < (SELECT max(at) FROM health_series) - ${SAME_INCIDENT_MS} THEN seen_at ELSE ended_at END AS ended_at
+    FROM health_incident i
+    WHERE coalesce(ended_at, seen_at) >= @since ORDER BY i.ended_at IS NOT NULL, began_at DESC, rowid LIMIT 500`,
 }
 
 type Look = Pick<Incident, 'service' | 'probe' | 'reason'> & { state: ProbeState; at: number }
