@@ -6,7 +6,7 @@ import type { HealthReport, ProbeResult } from './probe.ts'
 
 /** Larger than any report of ours by far. */
 export const LARGEST_REPORT_BYTES = 256 * 1024
-const MOST_PROBES = 100
+const MOST_PROBES = 1000
 const LONGEST_TEXT = 300
 const PROBE_NAME = /^[a-z][a-z0-9_-]{0,63}$/
 
