@@ -7,7 +7,8 @@ import { isProof, isSigned, readSnapshot, tokenOf, type WitnessSecret } from '..
 import type { Vote } from './votes.ts'
 
 const ANSWER_MS = 10_000
-const LARGEST_SNAPSHOT = 2 * 1024 * 1024
+/** A platform of a thousand probes that had trouble every day, and the incidents of 90 days: larger would count as an outage. */
+const LARGEST_SNAPSHOT = 16 * 1024 * 1024
 const LARGEST_VOTE = 16 * 1024
 
 interface AskOptions {

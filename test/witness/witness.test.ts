@@ -229,6 +229,42 @@ test('a witness serves what the platform shows, and goes on when it is gone and 
   expect(JSON.parse((await again('/health')).text)).toMatchObject({ ageSeconds: 600 })
 })
 
+test('a platform of hundreds of probes that had trouble every day is reached, and its status is kept', async () => {
+  const now = Date.now()
+  const today = Math.floor(now / 86_400_000) * 86_400_000
+  const none = { ok: 0, degraded: 0, failing: 60_000, skipped: 0 }
+  const days = Array.from({ length: 90 }, (_, day) => {
+    return {
+      start: today - (89 - day) * 86_400_000,
+      ms: none,
+      seen: ['failing' as const],
+      latency: new Map(),
+    }
+  })
+  const series = Array.from({ length: 500 }, (_, index) => {
+    const last = { at: now, state: 'ok' as const, reason: undefined }
+    return { service: 'web', probe: index === 0 ? '' : `probe_${index}`, firstAt: now, last, days, hours: [] }
+  })
+  const incidents = Array.from({ length: 500 }, (_, index) => {
+    const [beganAt, endedAt] = [now - index * 3_600_000 - 60_000, now - index * 3_600_000]
+    return {
+      service: 'web',
+      probe: `probe_${index}`,
+      state: 'failing' as const,
+      reason: 'x',
+      beganAt,
+      endedAt,
+    }
+  })
+  const history = await newHistory()
+  const read = async () => ({ series, incidents, builds: [] })
+  const home = await platform({ WITNESS_SECRET }, { history: { ...history, read } })
+  const clock = clockAt(now)
+  const it = await witness({ name: 'a', platform: home.url, clock })
+  expect(it.known()).toMatchObject({ view: 'reachable', reason: undefined })
+  expect((await (await pages(it, clock))('/')).text).toContain('Probe 499')
+})
+
 test('a page that a witness keeps has no form, as forms work on the platform alone', async () => {
   const history = await newHistory()
   const mailer = testTransport(async ({ key }) => ({ kind: 'sent', id: key }))
