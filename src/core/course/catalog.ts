@@ -25,20 +25,21 @@ export interface CatalogOptions {
 }
 
 /** Opens the courses of a platform; time zones are loaded only where a course goes by local time. */
-export async function openCatalog(
+export const openCatalog = async (
   courses: readonly CourseDefinition[],
   options: Omit<CatalogOptions, 'zones'>,
-) {
-  const local = courses.some(({ cadence }) => cadence.kind === 'at')
-  return createCatalog(courses, { ...options, zones: local ? (await import('./zones.ts')).zones : undefined })
-}
+) => createCatalog(courses, { ...options, zones: await zonesOf(courses) })
+
+const zonesOf = async (plans: readonly Pick<Plan, 'cadence'>[]) =>
+  plans.some(({ cadence }) => cadence.kind === 'at') ? (await import('./zones.ts')).zones : undefined
 
 export type Catalog = ReturnType<typeof createCatalog>
 
 export function createCatalog(
   courses: readonly CourseDefinition[],
-  { zones, texts: readTexts, log }: CatalogOptions = {},
+  { texts: readTexts, log, ...options }: CatalogOptions = {},
 ) {
+  let { zones } = options
   const byId = new Map(courses.map((course) => [course.id, course]))
   /** Plans from the store by key. Each is read once, even if many ask at once. */
   const kept = new Map<string, Promise<Plan | undefined>>()
@@ -104,14 +105,15 @@ export function createCatalog(
       let asked = kept.get(version)
       if (asked === undefined) {
         // Written by `pinnedOf`, and kept under the hash of its text. A damaged one holds up no other enrolment.
-        asked = store
-          .pinnedPlan({ course: id, version })
-          .then((text = '') => attempt(() => JSON.parse(text) as Plan))
+        asked = store.pinnedPlan({ course: id, version }).then(async (text = '') => {
+          const plan = attempt(() => JSON.parse(text) as Plan)
+          // It may go by local time when no course does any more.
+          if (plan) zones ??= await zonesOf([plan])
+          return plan
+        })
         kept.set(version, asked)
-        asked.then(
-          (plan) => plan ?? kept.delete(version),
-          () => kept.delete(version),
-        )
+        const forget = () => kept.delete(version)
+        asked.then((plan) => plan ?? forget(), forget)
       }
       return (await asked) ?? course
     },

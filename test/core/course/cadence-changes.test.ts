@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createCatalog } from '../../../src/core/course/catalog.ts'
+import { createCatalog, openCatalog } from '../../../src/core/course/catalog.ts'
 import type { Cadence } from '../../../src/core/course/definition.ts'
 import { zones } from '../../../src/core/course/zones.ts'
 import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
@@ -107,6 +107,21 @@ describe.each(KEPT)('on %s', (kind) => {
       expect((await it.leave(9)).join(', ')).toBe(gets)
     },
   )
+
+  test('people finish a course at a local hour as they began it, also once no course of the platform has an hour', async () => {
+    const opened = (timing: Timing) => openCatalog([courseNamed('pottery', timing)], {})
+    const it = await courseWith(0, { kind, catalog: await opened(at(9)), leaseClock: 'standing' })
+    await it.course.enrol({ ...ADA, timeZone: 'Europe/Berlin' })
+    const course = it.open(it.store.course, { catalog: await opened(every(7)) })
+    const times: string[] = []
+    for (let day = 0; day < 3; day += 1) {
+      const { nextAttemptAt = 0 } = (await course.find(ADA.identity, 'pottery')) ?? {}
+      it.pass(nextAttemptAt - it.now())
+      expect(await course.dispatch({ limit: 10 })).toMatchObject({ sent: 1 })
+      times.push(inBerlin.format(it.now()).replace(',', ''))
+    }
+    expect(times.join(', ')).toBe(FIRST_THREE.daily)
+  })
 
   test('after a change and an outage, overdue lessons catch up, and the schedule goes on where the change put it', async () => {
     const it = await begun(every(7))
