@@ -91,6 +91,16 @@ test('stops mailing an address that a mail server permanently refuses', async ()
   expect(asked).toBe(1)
 })
 
+test('a mail server to which nobody exists pauses the courses, although it took no message', async () => {
+  const dead = { kind: 'permanent', hardBounce: true, reason: 'the address does not exist (5.1.1)' } as const
+  const { platform } = await accountPlatform({ mailer: testTransport(async () => dead) })
+  const enrol = (name: string) => platform.courses.enrol({ email: `${name}@example.com` })
+  for (let n = 0; n < 50; n += 1) await enrol(`p${n}`)
+  expect(await platform.dispatch()).toMatchObject({ processed: 50, failed: 50 })
+  await enrol('ada')
+  expect(await platform.dispatch()).toMatchObject({ processed: 0, remaining: 1, reason: 'paused' })
+})
+
 test('feedback that is forged, of another provider or not configured changes nothing', async () => {
   const it = await platformWith('standard')
   const forged = await deliver(it, 'standard', event('hard-bounce', 'bob@example.com'), (body) =>

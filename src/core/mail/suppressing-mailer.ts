@@ -1,7 +1,7 @@
 import { parseAddress } from '../address.ts'
 import type { Clock } from '../host.ts'
 import { mayMail, type SuppressionCause } from './feedback/event.ts'
-import { countedDomain, type MailCount } from './feedback/sending.ts'
+import { AT_ONCE, countedDomain, type MailCount } from './feedback/sending.ts'
 import { suppressionChange } from './feedback/store.ts'
 import type { SuppressionList } from './feedback/suppressions.ts'
 import type { Mail, Mailer, SendOutcome } from './mailer.ts'
@@ -61,10 +61,10 @@ export function createSuppressingMailer(
     const suppressions = await list()
     if (identity === undefined || suppressions === undefined) return
     const now = clock.now()
-    const why = { cause: 'hard-bounce', at: now, source: 'send', reason } as const
+    const why = { cause: 'hard-bounce', at: now, source: AT_ONCE, reason } as const
     const change = suppressionChange(identity, why, suppressions.erasureHashes)
     const domain = countedDomain(identity)
-    const counted = { at: now, kind: 'hard-bounce', source: 'send', domain, count: 1 } as const
+    const counted = { at: now, kind: 'hard-bounce', source: AT_ONCE, domain, count: 1 } as const
     // The history already has the attempt, so no entry is added.
     await suppressions.store.apply([{ ...change, entry: undefined, counted }], now)
   }

@@ -62,14 +62,16 @@ export const COUNTED_MINUTES_KEPT_MS = 48 * 60 * MINUTE_MS
 
 /** The source of reports that came by mail, which anybody can write. */
 export const BY_MAIL = 'pipe'
+/** The source of refusals: the mail server did not take the message, so it is not counted as `sent`. */
+export const AT_ONCE = 'send'
 
-/** What the breaker looks at, counted by the minute. A version that knows no reports by mail leaves them out. */
-export type BreakerKind = 'sent' | `${'hard-bounce' | 'complaint'}${'' | ' by mail'}`
+/** What the breaker looks at, counted by the minute. A version that does not know one leaves it out. */
+export type BreakerKind = 'sent' | `${'hard-bounce' | 'complaint'}${'' | ' by mail' | ' at once'}`
 
 function breakerKind({ kind, source, known = false }: MailCount): BreakerKind | undefined {
   if (kind === 'sent') return kind
   if (known || (kind !== 'hard-bounce' && kind !== 'complaint')) return undefined
-  return source === BY_MAIL ? `${kind} by mail` : kind
+  return source === BY_MAIL ? `${kind} by mail` : source === AT_ONCE ? `${kind} at once` : kind
 }
 
 export const minuteOf = (at: number) => Math.floor(at / MINUTE_MS)
@@ -131,34 +133,35 @@ export function dailyMail(counts: readonly MailDayCount[], { days, now }: { days
   })
 }
 
-/** CONTRACT §12: below these numbers a rate says nothing. Rates are shares of deliveries. */
+/** CONTRACT §12: below these numbers a rate says nothing. Rates are shares of the messages handed over. */
 export const BREAKER = {
   windowMs: DAY_MS,
-  fewestDeliveries: 50,
+  fewestMessages: 50,
   hardBounces: 0.05,
   fewestComplaints: 5,
   complaints: 0.003,
 } as const
 
-/** Deliveries and bad news of the last 24 hours, over all dispatchers of one store, from the sums of the minutes. */
+/** Messages and bad news of the last 24 hours, over all dispatchers of one store, from the sums of the minutes. */
 export function dayOfFeedback(sums: (kind: BreakerKind) => number) {
+  const refused = sums('hard-bounce at once')
   return {
-    deliveries: sums('sent'),
-    hardBounces: { proven: sums('hard-bounce'), byMail: sums('hard-bounce by mail') },
+    messages: sums('sent') + refused,
+    hardBounces: { proven: sums('hard-bounce') + refused, byMail: sums('hard-bounce by mail') },
     complaints: { proven: sums('complaint'), byMail: sums('complaint by mail') },
   }
 }
 
 /** Why sending must pause, in one sentence; undefined while the rates are fine. */
 export function breach(day: ReturnType<typeof dayOfFeedback>): string | undefined {
-  const { deliveries } = day
-  if (deliveries === 0) return undefined
+  const { messages } = day
+  if (messages === 0) return undefined
   const [hardBounces, complaints] = [counted(day.hardBounces), counted(day.complaints)]
   const because = (count: number, what: string, share: number) =>
-    `${count} of ${deliveries} messages of the last day ${what}; providers block senders at ${share * 100}%`
-  if (deliveries >= BREAKER.fewestDeliveries && hardBounces >= deliveries * BREAKER.hardBounces)
+    `${count} of ${messages} messages of the last day ${what}; providers block senders at ${share * 100}%`
+  if (messages >= BREAKER.fewestMessages && hardBounces >= messages * BREAKER.hardBounces)
     return because(hardBounces, 'bounced hard', BREAKER.hardBounces)
-  return complaints >= BREAKER.fewestComplaints && complaints >= deliveries * BREAKER.complaints
+  return complaints >= BREAKER.fewestComplaints && complaints >= messages * BREAKER.complaints
     ? because(complaints, 'were reported as spam', BREAKER.complaints)
     : undefined
 }

@@ -62,6 +62,19 @@ describe.each(STORES)('on the store %s', (kind) => {
     ])
   })
 
+  test('a message that the mail server refuses at once is one of those that the breaker counts', async () => {
+    const refused = (count: number): MailCount => ({ ...counts('hard-bounce', count), source: 'send' })
+    const bounced = 'messages of the last day bounced hard; providers block senders at 5%'
+    await eachTrips([
+      [[refused(49)], false],
+      [[refused(50)], `50 of 50 ${bounced}`],
+      [[counts('sent', 20), refused(300)], `300 of 320 ${bounced}`],
+      [[counts('sent', 60), refused(3)], false],
+      [[counts('sent', 58), refused(2), counts('hard-bounce', 1)], `3 of 60 ${bounced}`],
+      [[counts('sent', 20), refused(29), counts('hard-bounce', 20)], false],
+    ])
+  })
+
   test('reports by mail, which anybody can write, never trip the breaker alone', async () => {
     const byMail = (kind: CountedKind, count: number) => ({ ...counts(kind, count), source: 'pipe' })
     const cases: [MailCount[], boolean][] = [
