@@ -70,7 +70,9 @@ export function confirmations(sql: Sql) {
         const { count = 0, newestAt, ofAll = 0 } = recent ?? {}
         const exhausted = ofAll >= mostADay
         const isAllowed = !exhausted && !erased && !suppressed && !withoutMail
-        const wanted = isAllowed && joining.wantsConfirmation(current, { count, newestAt }, now)
+        // The list knows more than the row: an operator may have resolved a bounce in another course.
+        const known = (yield* mailboxes.find(identity)) ? { ...current, problem: undefined } : current
+        const wanted = isAllowed && joining.wantsConfirmation(known, { count, newestAt }, now)
         const before = yield* first<Preferences>(TEXTS.asked, { id: current.id })
         const timeZone = asked.timeZone ?? before?.timeZone
         const language = asked.language ?? before?.language

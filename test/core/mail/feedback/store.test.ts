@@ -197,6 +197,21 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(await due(store, NOW + 2 * HOUR)).toHaveLength(1)
   })
 
+  test('who bounced out of two courses and was brought back to one can subscribe to the other anew', async () => {
+    const store = await open()
+    const inFirst = (one: Parameters<typeof begin>[0]) => begin({ ...one, course: FIRST_COURSE })
+    const other = { course: 'second', id: 'id-other' }
+    await confirmed(store)
+    await subscribe(store, 'ada', { ...other, token: 'other', now: NOW - 2 * DAY })
+    await store.course.confirm({ begin: inFirst, tokenHash: 'other', now: NOW - 2 * DAY })
+    await apply(store, [eventOf('hard-bounce')])
+    expect(await retry(store, NOW + HOUR)).toBe(true)
+    const anew = { ...other, token: 'anew', now: NOW + 2 * HOUR }
+    expect(await subscribe(store, 'ada', anew)).toMatchObject({ mail: true })
+    await store.course.confirm({ begin: inFirst, tokenHash: 'anew', now: NOW + 3 * HOUR })
+    expect(await store.course.findById('id-other')).toMatchObject({ state: 'confirmed', enrolment: 2 })
+  })
+
   test('an unsubscribe at the provider ends the course, unless the subscriber has confirmed again since', async () => {
     const store = await open()
     for (const name of ['ada', 'grace']) await confirmed(store, name)
