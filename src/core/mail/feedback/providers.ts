@@ -207,7 +207,7 @@ const SENDGRID: Kinds = {
   delivered: 'delivered',
 }
 const SENDGRID_DROPS: readonly (readonly [RegExp, FeedbackKind])[] = [
-  [/^(?:bounced address|invalid)/i, 'hard-bounce'],
+  [/^(?:bounced address|invalid(?! smtpapi))/i, 'hard-bounce'],
   [/^spam reporting address/i, 'complaint'],
   [/^unsubscribed address/i, 'unsubscribed'],
 ]

@@ -177,6 +177,7 @@ const sendgrid = samples('sendgrid', [
   ['blocked', [sendgridBounce('5.1.1', { type: 'blocked', bounce_classification: 'Content' })], SOFT],
   ['dropped, bounced before', dropped('Bounced Address'), HARD],
   ['dropped, invalid', dropped('Invalid'), HARD],
+  ['dropped, for a header of its sender', dropped('Invalid SMTPAPI header')],
   ['dropped, over the quota', dropped('Recipient List over Package Quota')],
   ['dropped, reported as spam before', dropped('Spam Reporting Address'), 'complaint'],
   ['dropped, unsubscribed before', dropped('Unsubscribed Address'), 'unsubscribed'],
