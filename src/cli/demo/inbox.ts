@@ -56,9 +56,10 @@ export async function openInbox(options: {
     smtpUrl: `smtp://127.0.0.1:${(smtp.server.address() as AddressInfo).port}`,
     pageUrl: page.url,
     mails: mails as readonly ReceivedMail[],
-    /** Refuses every connection, as a broken mail server does; answers with what ends that. */
+    /** Refuses every connection and ends those that are open, as a broken mail server does; answers with what ends that. */
     refuse() {
       isRefusing = true
+      for (const connection of smtp.connections) connection.close()
       return () => {
         isRefusing = false
       }

@@ -2,6 +2,7 @@ import { request } from 'node:http'
 import { createTransport } from 'nodemailer'
 import { expect, onTestFinished, test } from 'vitest'
 import { openInbox } from '../../../src/cli/demo/inbox.ts'
+import { mailerTo, WELCOME } from '../../support/mailers.ts'
 
 async function inboxWithOneMail() {
   const inbox = await openInbox({ pagePort: 0 })
@@ -59,6 +60,24 @@ test('a mail without a date shows when it arrived, and mails are deleted by the 
   expect(inbox.mails.map(({ id }) => id)).toEqual([2])
   expect(await remove('/mails')).toBe(204)
   expect(inbox.mails).toEqual([])
+})
+
+test('a broken inbox takes no mail over a connection that is open either, until it is repaired', async () => {
+  const inbox = await openInbox({ pagePort: 0 })
+  onTestFinished(() => inbox.close())
+  const mailer = mailerTo(inbox.smtpUrl)
+  expect((await mailer.send(WELCOME)).kind).toBe('sent')
+  const repair = inbox.refuse()
+  const isWell = () =>
+    mailer.verify().then(
+      () => true,
+      () => false,
+    )
+  await expect.poll(isWell).toBe(false)
+  expect((await mailer.send(WELCOME)).kind).toBe('transient')
+  repair()
+  expect(await isWell()).toBe(true)
+  expect((await mailer.send(WELCOME)).kind).toBe('sent')
 })
 
 test('an unknown mail and an unknown path give 404', async () => {

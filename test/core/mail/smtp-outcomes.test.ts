@@ -273,6 +273,56 @@ test('fifty messages at once share twenty lines, and each arrives once', async (
   expect(lines.filter((line) => line === '.')).toHaveLength(50)
 })
 
+/** A server that has at most so many connections at once, and refuses any further one. */
+const withAtMost = (most: number, open = new Set<Socket>()): Rude => {
+  return (word, socket) => {
+    if (word !== 'CONNECT') return undefined
+    if (open.size < most) {
+      open.add(socket)
+      socket.on('close', () => open.delete(socket))
+      return undefined
+    }
+    setImmediate(() => socket.end())
+    return '421 4.7.0 too many connections from you'
+  }
+}
+
+test('a mail server that takes fewer connections at once gets every message over those', async () => {
+  const { one, connections, lines } = await rudeMailer(withAtMost(3))
+  for (const _ of [1, 2]) expect(await sendMany(one, 50)).toEqual(times(50, 'sent'))
+  // A look at it finds it well, although it refuses that connection too.
+  await one.verify()
+  expect(connections()).toBeLessThanOrEqual(LINES.smtp + 1)
+  expect(lines.filter((line) => line === '.')).toHaveLength(100)
+})
+
+test('a connection that was given back while another was refused takes the message', async () => {
+  let refused: Socket | undefined
+  const { one } = await rudeMailer((word, socket) => {
+    if (word === 'CONNECT' && refused === undefined && open.size > 0) {
+      refused = socket
+      return null
+    }
+    open.add(socket)
+    return word === 'END' && refused === undefined ? null : undefined
+  })
+  const open = new Set<Socket>()
+  const first = one.send(WELCOME)
+  await expect.poll(() => open.size).toBe(1)
+  const second = one.send({ ...WELCOME, about: 'user.second' })
+  await expect.poll(() => refused).toBeDefined()
+  for (const socket of open) socket.write('250 2.0.0 ok\r\n')
+  expect((await first).kind).toBe('sent')
+  refused?.end('421 4.7.0 too many connections from you\r\n')
+  expect((await second).kind).toBe('sent')
+})
+
+test('a mail server that takes no connection at all delays no message', async () => {
+  const { one, connections } = await rudeMailer(withAtMost(0))
+  expect(await sendMany(one, LINES.smtp)).toEqual(times(LINES.smtp, 'transient'))
+  expect(connections()).toBeLessThanOrEqual(2 * LINES.smtp)
+})
+
 test.each<[string, Rude]>([
   ['takes no credentials', () => undefined],
   ['refuses the greeting', says('CONNECT', '554 5.7.1 not you')],

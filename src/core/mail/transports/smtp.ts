@@ -7,16 +7,25 @@ import { MailFault, type SmtpFault, smtpOutcome } from '../outcome.ts'
 import { mimeOf, type SignMessage } from './mime.ts'
 import { NO_REPLY, openSession, type SessionOptions, type SmtpSession } from './smtp-session.ts'
 
-/** Opens up to `size` connections as they are needed, and keeps them. Further messages wait in turn. */
+const LIMITED_MS = 5 * 60_000
+
+/** Opens up to `size` connections as they are needed, or as many as the server takes, and keeps them. Further messages wait. */
 export function smtpPool(options: SessionOptions, size: number) {
   const idle: SmtpSession[] = []
   const waiting: (() => void)[] = []
   let open = 0
   let closed = false
+  /** What the server takes at once, for a while after it refused one more. */
+  let limit = { most: size, until: 0 }
 
   const ended = () => {
     open -= 1
     waiting.shift()?.()
+  }
+  /** A server that takes no further connection goes on with those that it has. */
+  function noFurther(fault: SmtpFault): undefined {
+    if (fault.code !== 421 || open === 0) throw fault
+    limit = { most: open, until: performance.now() + LIMITED_MS }
   }
 
   async function take(signal: AbortSignal | undefined): Promise<SmtpSession> {
@@ -25,13 +34,15 @@ export function smtpPool(options: SessionOptions, size: number) {
       const kept = idle.pop()
       if (kept?.alive) return kept
       if (kept) continue
-      if (open < size) {
-        open += 1
-        return openSession(options, ended, signal)
+      if (open >= (performance.now() < limit.until ? limit.most : size)) {
+        await new Promise<void>((resolve) => waiting.push(resolve))
+        // This caller gave up while it waited: pass the free connection on to the next one.
+        if (signal?.aborted) waiting.shift()?.()
+        continue
       }
-      await new Promise<void>((resolve) => waiting.push(resolve))
-      // This caller gave up while it waited: pass the free connection on to the next one.
-      if (signal?.aborted) waiting.shift()?.()
+      open += 1
+      const session = await openSession(options, ended, signal).catch(noFurther)
+      if (session) return session
     }
   }
 
@@ -70,8 +81,8 @@ export function smtpPool(options: SessionOptions, size: number) {
     /** Rejects with an SmtpFault. */
     async verify(signal: AbortSignal | undefined): Promise<void> {
       if (signal?.aborted) throw NO_REPLY
-      const session = await openSession(options, () => {}, signal)
-      session.quit()
+      const session = await openSession(options, () => {}, signal).catch(noFurther)
+      session?.quit()
     },
     close(): void {
       closed = true
