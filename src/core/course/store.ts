@@ -116,8 +116,8 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement>, Keep
   /** The result that `confirm` would give, without changing anything; `use`: it would confirm. */
   checkToken(input: TokenUse): Promise<'use' | TokenAnswer>
   /**
-   * Removes what was never confirmed and had its last link before that moment, a few hundred a transaction, and the
-   * messages of all streams that were done with or expired before it.
+   * Removes what was never confirmed and had its last link before that moment, a few hundred a transaction, with the
+   * messages of all streams that were done with or expired before it, and the lessons noted for dispatch calls.
    */
   pruneUnconfirmed(before: number): Promise<void>
   /** Confirms by token hash; a second use of the same token says the same. */

@@ -1,4 +1,5 @@
 import { TOKEN_LIFE_MS } from '../course/due.ts'
+import { lessonsKey } from '../course/host.ts'
 import type { CourseStore } from '../course/store.ts'
 import type { Preferences } from '../course/subscription.ts'
 import * as joining from '../course/transitions/enrol.ts'
@@ -39,6 +40,9 @@ export const TEXTS = {
     SELECT id FROM subscription AS old WHERE state = 'unconfirmed' AND created_at < @before AND NOT EXISTS
       (SELECT 1 FROM confirmation WHERE subscription = old.id AND created_at >= @before)
     LIMIT ${ROWS_A_STEP} FOR UPDATE SKIP LOCKED)`,
+  // Each dispatch call leaves one (`lessonsKey`); in the order of bytes, in which SQLite has an index.
+  pruneNotes: `DELETE FROM sent_mail WHERE key IN (SELECT key FROM sent_mail
+    WHERE {byBytes key} > '${lessonsKey('')}' AND {byBytes key} < '${lessonsKey('~')}' AND first_attempt_at < @before LIMIT ${ROWS_A_STEP})`,
 }
 
 type Token = joining.Confirmation & Preferences & { readonly subscription: string }
@@ -116,6 +120,7 @@ export function confirmations(sql: Sql) {
     async pruneUnconfirmed(before) {
       await write(() => queue.prune(before))
       await deleteInSteps(sql, TEXTS.prune, { before })
+      await deleteInSteps(sql, TEXTS.pruneNotes, { before })
     },
   } satisfies Partial<CourseStore>
 }

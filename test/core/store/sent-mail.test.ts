@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { lessonsKey } from '../../../src/core/course/host.ts'
 import { DAY_MS } from '../../../src/core/durations.ts'
 import { RECIPIENT_CAPS } from '../../../src/core/mail/send-once.ts'
 import type { Store } from '../../../src/core/store/store.ts'
@@ -72,6 +73,21 @@ describe.each(KINDS)('on the store %s', (kind) => {
     expect(await course.claimMessages({ stream: 'mail', now: at, limit: 9, leaseMs: 90_000 })).toEqual([])
     await course.pruneUnconfirmed(at + 1)
     expect(await sending.queue(at)).toEqual([])
+  })
+
+  test('which lessons the courses had for a dispatch call is forgotten after its time, and nothing else of mail', async () => {
+    const { course, sentMail } = await openTestStore(await addressOf(kind))
+    await sentMail.begin(MAIL)
+    await course.keepTexts({ [lessonsKey('call-1')]: 'then', 'tried a lesson': 'as it was' }, NOW)
+    await course.keepTexts({ [lessonsKey('call-2')]: 'now' }, NOW + 1)
+    await course.pruneUnconfirmed(NOW + 1)
+    const kept = ['call-1', 'call-2'].map((call) => course.keptText(lessonsKey(call)))
+    expect(await Promise.all([...kept, course.keptText('tried a lesson')])).toEqual([
+      undefined,
+      'now',
+      'as it was',
+    ])
+    expect(await sentMail.begin({ ...MAIL, content: 'another' })).toBe('conflict')
   })
 
   test('a mail in hand is taken by no other process when the clock of leases goes back a little, but after a reboot', async () => {
