@@ -69,6 +69,8 @@ const WORDS: Readonly<Record<string, { readonly sqlite: Spelling; readonly postg
     sqlite: 'PRAGMA user_version = $1',
     postgres: 'UPDATE platformctl.schema_version SET version = $1',
   },
+  /** While a change waits for its table, everybody else who uses that waits too. An autovacuum gives way after a second. */
+  briefly: { sqlite: '', postgres: "SET LOCAL lock_timeout = '2s'" },
   newSchema: {
     sqlite: '',
     postgres: `CREATE SCHEMA IF NOT EXISTS platformctl;

@@ -91,7 +91,7 @@ export async function migrate({ read, write }: Pick<Sql, 'read' | 'write'>, sche
       version === 0
         ? [schema.steps.length, `{newSchema};${atOnce(schema.steps)}`]
         : [version + 1, schema.steps[version]]
-    yield { script: `${step};\n{setVersion ${reached}}` }
+    yield { script: `{briefly};${step};\n{setVersion ${reached}}` }
     // By the build that writes the schema. It never goes down: a second course may have shut older builds out.
     if (yield* hasTable('meta')) yield* closeTo(READABLE_FROM, reached)
     return reached

@@ -115,6 +115,26 @@ test('a migration takes the time it needs, whatever limit requests and the datab
   expect(rows).toEqual([{ version: 1 }])
 })
 
+test('a migration that waits for a table, as during a dump, holds up nobody else who uses it', async () => {
+  const { url, query } = await newDatabase()
+  const [dump, pool, replica] = [poolOf(url, 1, 10_000), poolOf(url, 1), poolOf(url, 1, 5000)]
+  const steps = [
+    'CREATE TABLE platformctl.meta (name text PRIMARY KEY, value text)',
+    'ALTER TABLE platformctl.meta ADD COLUMN added text',
+  ]
+  await migrate(pool, steps.slice(0, 1))
+  const migrating = await transaction(dump, async (on) => {
+    await on.query('SELECT * FROM platformctl.meta')
+    const done = migrate(pool, steps)
+    const waiting = `SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'platformctl.meta'::regclass`
+    await expect.poll(async () => (await query(waiting)).rowCount, { interval: 20 }).toBe(1)
+    expect((await replica.query('SELECT * FROM platformctl.meta')).rowCount).toBe(1)
+    return { done }
+  })
+  await migrating.done
+  expect((await query('SELECT version FROM platformctl.schema_version')).rows).toEqual([{ version: 2 }])
+})
+
 test('a store whose disk was full is well only once there is room for more than a row that exists already', async () => {
   const { address, query } = await newDatabase()
   const store = await openTestStore(address)

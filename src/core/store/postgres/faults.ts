@@ -7,6 +7,8 @@ export const PLACE = 'The PostgreSQL of STORE_URL'
 export const CONNECT_MS = 5000
 /** PostgreSQL's answer to a write on a server that only reads: a standby, or a primary that was demoted. */
 export const READ_ONLY = '25006'
+/** A lock was not had at once, or within `lock_timeout`. */
+export const LOCK_NOT_AVAILABLE = '55P03'
 
 /** The server did not answer a statement in time; what became of it is unknown. */
 export class SilentServerError extends Error {

@@ -13,7 +13,7 @@ import { assertReadable, metaIn, readSchema, schemaVersion } from '../schema.ts'
 import { addAudit, first, OWNER, rowReader, type Sql, scalar, setMeta } from '../sql.ts'
 import { createPool, type Queryable, STATEMENT_MS, transaction, withPool } from './connection.ts'
 import { faultOf, MARK, NEXT_NUMBER, OF_ANOTHER, tellsAll } from './exports.ts'
-import { explained, PLACE, READ_ONLY } from './faults.ts'
+import { explained, LOCK_NOT_AVAILABLE, PLACE, READ_ONLY } from './faults.ts'
 import { assertThere, migrate, performer, plainSql, SIZE } from './sql.ts'
 
 /** An operator waits longer than a request does: rows are counted one by one. */
@@ -161,7 +161,6 @@ async function entriesOfReplaced(restored: Sql, other: Sql, schema: string) {
 /** A connection that was closed on this side is still listed by the server for a moment. */
 const LOOKS = 10
 const LOOK_EVERY_MS = 200
-const LOCK_NOT_AVAILABLE = '55P03'
 const inUse = (otherwise: string) =>
   `the database is in use by another process: stop the daemon and everything else that has it open; ${otherwise}.`
 const OTHERS = `SELECT count(*) AS others FROM pg_stat_activity

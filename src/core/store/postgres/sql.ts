@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { codeOf } from '../../errors.ts'
 import { type Compiled, forPostgres, spelled } from '../dialect.ts'
 import { cannotOpen } from '../errors.ts'
 import { POSTGRES_STEPS } from '../migrations.ts'
@@ -5,10 +7,13 @@ import { migrate as bringUpToDate, type OnMigrate, schemaVersion } from '../sche
 import type { Answer, Sql, Step, Steps } from '../sql.ts'
 import { boundValue, NOTHING, rowReader, scalar } from '../sql.ts'
 import { guarded, NOW_MS, type Pool, type Queryable, transaction, UNLIMITED } from './connection.ts'
-import { explained, PLACE } from './faults.ts'
+import { explained, LOCK_NOT_AVAILABLE, PLACE } from './faults.ts'
 
 /** Older servers get no fixes. */
 const OLDEST_SERVER = 140_000
+
+/** What waited behind a change of a table has this time to go on before the next attempt at it. */
+const LOCK_AGAIN_MS = 3000
 
 /** `leaseClock` measures leases instead of the server's clock; `limitMs` is the time limit of a transaction. */
 type Runs = { leaseClock?: (() => number) | undefined; limitMs?: number | undefined; guard?: typeof guarded }
@@ -49,7 +54,14 @@ export async function migrate(
   const sql = plainSql(pool, UNLIMITED)
   const version = await sql.one(scalar<number>("SELECT current_setting('server_version_num')::int"))
   if ((version ?? 0) < OLDEST_SERVER) throw cannotOpen`${PLACE} is older than version 14: upgrade the server.`
-  await bringUpToDate(sql, { steps, place: PLACE, onMigrate })
+  // Begins a step again for as long as somebody else, such as a dump, has a table that it changes.
+  const write: Sql['write'] = (work) =>
+    sql.write(work).catch(async (error: unknown) => {
+      if (!(error instanceof Error && codeOf(error.cause) === LOCK_NOT_AVAILABLE)) throw error
+      await sleep(LOCK_AGAIN_MS)
+      return write(work)
+    })
+  await bringUpToDate({ ...sql, write }, { steps, place: PLACE, onMigrate })
 }
 
 /** Runs steps on a connection, within whatever transaction it has open. */
