@@ -92,6 +92,20 @@ describe.skipIf(!here)('backups elsewhere, by the commands of the page', () => {
     })
   })
 
+  test('visitors’ events that cannot be read fail the copy, but keep neither the store’s backup nor the journal from it', async () => {
+    const { data, run } = await box()
+    const storage = await s3Storage()
+    const [, recipient = ''] = /(age1\w+)/.exec(String((await run('age-keygen')).all)) ?? []
+    await writeFile(`${data}/platform-analytics.sqlite`, 'damaged')
+    const env = { ...S3_KEY, S3_URL: `${storage.url}/bucket`, AGE_RECIPIENT: recipient }
+    const { exitCode } = await run(`${offsite}/platformctl-offsite --data '${data}'`, { env })
+    expect(exitCode).not.toBe(0)
+    expect([...storage.objects.keys()].toSorted()).toEqual([
+      expect.stringMatching(/^\/bucket\/journal-/),
+      expect.stringMatching(/^\/bucket\/platform-\d{8}T\d{6}Z\.sqlite\.zst\.age$/),
+    ])
+  })
+
   test('another machine fetches new backups and the journal, and restores them', async () => {
     const { folder, data, elsewhere, run, leave } = await box()
     const backups = path.join(folder, 'backups')

@@ -1,6 +1,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import Database from 'better-sqlite3'
 import { execa } from 'execa'
 import { describe, expect, test } from 'vitest'
 import { bin, platformctl } from '../support/cli.ts'
@@ -82,6 +83,24 @@ test('the backup unit’s command makes a backup under a new name', async () => 
   for (const line of lines) await execa('sh', ['-ec', line])
   const made = await readdir(path.join(state, 'platformctl-backups'))
   expect(made).toEqual([expect.stringMatching(/^platform-\d{8}T\d{6}Z\.sqlite\.zst$/)])
+})
+
+test('a row that is wrong makes the backup unit fail, but keeps no backup from being made', async () => {
+  const { folder, units } = await unitsOf(await emptyFolder())
+  const state = await emptyFolder()
+  const { program, linesOf } = await installed(units, { state, home: folder })
+  await mkdir(path.join(state, 'platformctl-backups'))
+  await execa(program, ['db', 'migrate', '--data', path.join(state, 'platformctl')])
+  const database = new Database(path.join(state, 'platformctl/platform.sqlite'))
+  database.exec(`INSERT INTO subscription (id, identity, address, state, enrolment, created_at)
+    VALUES ('a', 'ada@example.com', 'ada@example.com', 'confirmed', 1, 0)`)
+  database.close()
+  const codes: unknown[] = []
+  // As systemd does: none is started after one that failed.
+  for (const line of await linesOf('platformctl-backup.service'))
+    if (!codes.includes(1)) codes.push((await execa('sh', ['-ec', line], { reject: false })).exitCode)
+  expect(codes.at(-1)).toBe(1)
+  expect(await readdir(path.join(state, 'platformctl-backups'))).toHaveLength(1)
 })
 
 describe.skipIf(!canChangeUser)('the daemon of the unit, as another user', () => {

@@ -109,9 +109,10 @@ After=platformctl.service
 [Service]
 Type=oneshot
 ${home}# A new name each time; what is older than a fortnight goes once the new one is there.
-ExecStart=/usr/bin/platformctl db verify${config} --data %S/platformctl
 ExecStart=/bin/sh -ec 'exec /usr/bin/platformctl db backup${config} --data %S/platformctl "%S/platformctl-backups/platform-$$(date -u +%%Y%%m%%dT%%H%%M%%SZ).sqlite.zst"'
 ExecStart=/usr/bin/find %S/platformctl-backups -name "platform-*.sqlite.zst" -mtime +14 -delete
+# Last: what it finds wrong in a row, or in visitors' events, keeps no backup from being made.
+ExecStart=/usr/bin/platformctl db verify${config} --data %S/platformctl
 Nice=10
 TimeoutStartSec=15min
 ${LIMITS}
