@@ -347,6 +347,18 @@ test('a migration is refused while another process holds the lock', async () => 
   await maintenance.close()
 })
 
+test('after a rollback, the earlier build backs a newer store up, whose own build can restore that', async () => {
+  const { maintenance, change, at, restore } = await stored()
+  const newer = SQLITE_STEPS.length + 1
+  change(`CREATE TABLE added_later (name TEXT); PRAGMA user_version = ${newer};
+    UPDATE meta SET value = '${newer}:${SQLITE_STEPS.length}' WHERE name = 'readable_from'`)
+  expect(await maintenance.backup(at('later.sqlite'), NOW)).toMatchObject({ version: newer })
+  expect(await namesOf(at('later.sqlite'))).toEqual(['ada@example.com'])
+  await expect(restore('later.sqlite')).rejects.toThrow(
+    `was written by a newer platformctl (schema ${newer}, this build knows ${SQLITE_STEPS.length}): use that version.`,
+  )
+})
+
 test('a build runs on a newer schema that says of itself that it can, and is refused any other', async () => {
   const { address, change, maintenance } = await stored()
   const newer = SQLITE_STEPS.length + 1

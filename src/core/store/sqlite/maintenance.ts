@@ -155,7 +155,9 @@ async function backup(source: Source, file: string, now: number, recipients: rea
 }
 
 function checkImage(copy: SqliteDatabase, holds: StoreContent, now: number) {
-  const foreign = foreignObject(copy, holds)
+  const version = schemaVersion(copy)
+  // What a newer build made, the restore of that build knows.
+  const foreign = version > SQLITE_STEPS.length ? undefined : foreignObject(copy, holds)
   if (foreign !== undefined)
     throw refusal`the store has ${foreign}, and a restore would refuse it: drop what platformctl did not make, or restore the schema.`
   const found = copy.pragma('integrity_check(1)', { simple: true })
@@ -163,8 +165,8 @@ function checkImage(copy: SqliteDatabase, holds: StoreContent, now: number) {
     throw refusal`the store itself is damaged (${String(found)}): platformctl db verify says where.`
   const perform = performer(copy)
   // A restore names the time since then.
-  if (holds === 'course' && schemaVersion(copy) > 0) perform(setMeta(BACKUP_AT, String(now)))
-  return { version: schemaVersion(copy), counts: perform(countRows()) }
+  if (holds === 'course' && version > 0) perform(setMeta(BACKUP_AT, String(now)))
+  return { version, counts: perform(countRows()) }
 }
 
 /** Lends an SQLite store to copy from: brought up to date, and held against writers. */
