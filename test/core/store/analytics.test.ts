@@ -3,6 +3,7 @@ import type { AnalyticsEvent } from '../../../src/core/analytics/events.ts'
 import type { StoreAddress } from '../../../src/core/env/settings.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { openAnalyticsStore } from '../../../src/core/store/open.ts'
+import { createPool, transaction } from '../../../src/core/store/postgres/connection.ts'
 import { addressOf, newDatabase } from '../../support/stores.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12)
@@ -91,6 +92,22 @@ test('in PostgreSQL the events are rows of a view, also with what it cannot stor
     { kind: 'lesson.viewed', topic: 'a "quoted" ünï  text' },
     { kind: 'circuit.run', topic: null },
   ])
+})
+
+test('in PostgreSQL a dashboard that reads the views for long keeps no process from starting, and one without them gets them', async () => {
+  const { url, address, query } = await newDatabase()
+  const open = async () => (await openAnalyticsStore(address, { table: 'visits' })).close()
+  await open()
+  const pool = createPool({ url: secret(url), size: 1, limitMs: 60_000 })
+  onTestFinished(() => pool.end())
+  await transaction(pool, async (dashboard) => {
+    await dashboard.query('SELECT * FROM platformctl_analytics.visits_events')
+    await dashboard.query('SELECT * FROM platformctl_analytics.visits_daily')
+    await open()
+  })
+  await query('DROP VIEW platformctl_analytics.visits_daily')
+  await open()
+  expect((await query('SELECT * FROM platformctl_analytics.visits_daily')).rowCount).toBe(0)
 })
 
 test('reports an unreachable server in one sentence without its address', async () => {

@@ -43,9 +43,14 @@ function named(table: string, ending = ''): string {
   return `${SCHEMA}."${table.slice(0, LONGEST_NAME - ending.length)}${ending}"`
 }
 
+const anyMissing = (...names: readonly string[]) =>
+  first('SELECT 1 FROM {each @names} WHERE to_regclass(value) IS NULL', { names })
+
 /** Additive only, and by one process at a time: two that make a schema at once would both fail. */
 function* createTables(table: string): Steps<void> {
-  const bytes = named(table, '_bytes')
+  const [daily, events, bytes] = [named(table, '_daily'), named(table, '_events'), named(table, '_bytes')]
+  // To replace a view waits for all who read it, such as a dashboard.
+  if ((yield* anyMissing(daily, events, bytes)) === undefined) return
   yield* lock(LOCKS.analytics)
   yield {
     script: `
@@ -54,14 +59,14 @@ function* createTables(table: string): Steps<void> {
         id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, batch bytea UNIQUE, received_at bigint NOT NULL,
         size integer NOT NULL, counts json NOT NULL, events json NOT NULL
       );
-      CREATE OR REPLACE VIEW ${named(table, '_daily')} AS
+      CREATE OR REPLACE VIEW ${daily} AS
         SELECT one ->> 0 AS day, one ->> 1 AS kind, sum((one ->> 2)::bigint)::bigint AS count
         FROM ${named(table)} AS stored, json_array_elements(stored.counts) AS one GROUP BY 1, 2;
-      CREATE OR REPLACE VIEW ${named(table, '_events')} AS
+      CREATE OR REPLACE VIEW ${events} AS
         SELECT stored.id AS batch, stored.received_at, one ->> 0 AS kind, (one ->> 1)::bigint AS at, one -> 2 AS properties
         FROM ${named(table)} AS stored, json_array_elements(stored.events) AS one`,
   }
-  if (yield* first('SELECT 1 WHERE to_regclass(@bytes) IS NOT NULL', { bytes })) return
+  if ((yield* anyMissing(bytes)) === undefined) return
   // Events stored by an earlier build are counted once, when the table of counts is created.
   yield {
     script: `
