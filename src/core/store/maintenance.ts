@@ -4,6 +4,7 @@ import type { JournalEntry } from './journal.ts'
 import { listPlans, listTexts, planFaults } from './plans.ts'
 import { assertReadable, hasTable, readSchema, type Schema, schemaVersion } from './schema.ts'
 import { all, getTime, listAudit, quoted, ROWS_A_STEP, type Sql, type Steps, scalar } from './sql.ts'
+import { COURSES_FROM } from './subscriptions.ts'
 
 /** The names in `meta` of the times of the last backup, and of the last check that passed. */
 export const BACKUP_AT = 'backup_at'
@@ -57,6 +58,8 @@ type Checked = { readonly checked: number; readonly faults: readonly string[] }
 export function* checkRows(now: number): Steps<Checked> {
   const faults: string[] = []
   let checked = 0
+  // What an earlier build made is looked at once it is migrated, and what has no schema has no rows.
+  if ((yield* schemaVersion()) < COURSES_FROM) return { checked, faults }
   for (let after: string | undefined = ''; after !== undefined; ) {
     const rows: readonly StoredSubscription[] = yield* all<StoredSubscription>(TEXTS.page, { after })
     for (const row of rows)

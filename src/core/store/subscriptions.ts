@@ -7,7 +7,7 @@ import { closeTo } from './schema.ts'
 import { all, assigned, camelCase, first, run, type Steps } from './sql.ts'
 
 /** The oldest schemas whose builds know several courses, and lessons by name. */
-const COURSES_FROM = 14
+export const COURSES_FROM = 14
 const NAMES_FROM = 21
 
 /**

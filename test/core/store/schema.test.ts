@@ -1,10 +1,14 @@
+import path from 'node:path'
 import Database from 'better-sqlite3'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { POSTGRES_STEPS, SQLITE_STEPS } from '../../../src/core/store/migrations.ts'
-import { openStore, readSchema } from '../../../src/core/store/open.ts'
+import { openMaintenance, openStore, readSchema } from '../../../src/core/store/open.ts'
 import { createPool } from '../../../src/core/store/postgres/connection.ts'
 import { migrate } from '../../../src/core/store/postgres/sql.ts'
 import { atOnce } from '../../../src/core/store/schema.ts'
+import { connect } from '../../../src/core/store/sqlite/connection.ts'
+import { migrateFile } from '../../../src/core/store/sqlite/sql.ts'
+import { emptyFolder } from '../../support/folder.ts'
 import { newDatabase } from '../../support/stores.ts'
 
 test('the schema of a PostgreSQL store is read without making or migrating it', async () => {
@@ -62,3 +66,29 @@ test('a new PostgreSQL store has the columns, indexes, constraints and triggers 
   expect(whole.length).toBeGreaterThan(200)
   expect(whole).toEqual(await objects(...POSTGRES_STEPS))
 })
+
+test.each(['sqlite', 'postgres'] as const)(
+  'a store of the build before courses, on %s, is verified before it is migrated, and not said to be damaged',
+  async (kind) => {
+    const isFile = kind === 'sqlite'
+    const { address, query } = await newDatabase()
+    const file = path.join(await emptyFolder(), 'platform.sqlite')
+    const row = `subscription (id, identity, address, state, enrolment, created_at, confirmed_at, next_attempt_at)
+      VALUES ('ada', 'ada@example.com', 'ada@example.com', 'confirmed', 1, 0, 0, 0)`
+    if (isFile) {
+      const database = connect({ file })
+      await migrateFile(database, file, SQLITE_STEPS.slice(0, 11))
+      database.exec(`INSERT INTO ${row}`)
+      database.close()
+    } else {
+      const pool = createPool({ url: address.url, size: 1 })
+      await migrate(pool, POSTGRES_STEPS.slice(0, 11)).finally(() => pool.end())
+      await query(`INSERT INTO platformctl.${row}`)
+    }
+    const maintenance = await openMaintenance(isFile ? { kind, file } : address)
+    onTestFinished(() => maintenance.close())
+    expect(await maintenance.verify(0)).toMatchObject({ ok: true, damaged: false, faults: [] })
+    await maintenance.migrate()
+    expect(await maintenance.verify(0)).toMatchObject({ ok: true, checked: 1 })
+  },
+)
