@@ -2,7 +2,8 @@ import { readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { execa } from 'execa'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { secret } from '../../../src/core/secret.ts'
 import { POSTGRES_STEPS, SQLITE_STEPS, TABLES } from '../../../src/core/store/migrations.ts'
 import { openAnalyticsStore, openStore } from '../../../src/core/store/open.ts'
 import { besides, waiting } from '../../support/beside.ts'
@@ -279,6 +280,21 @@ test('the way back into a file leaves an existing file as it is, and is refused 
     exitCode: 2,
     stderr: expect.stringMatching(/--to is not the address of a file/),
   })
+})
+
+test('a daemon is seen also where STORE_URL gives its connections a name of its own', async () => {
+  const { url } = await newDatabase('a store')
+  const named = `${url}?application_name=web`
+  const daemon = await openStore({ kind: 'postgres', url: secret(named) })
+  onTestFinished(() => daemon.close())
+  await daemon.ping()
+  const cwd = path.dirname(await newFile())
+  const refused = await command(['db', 'copy', '--to', 'sqlite:new.sqlite'], {
+    cwd,
+    env: { STORE_URL: named },
+  })
+  expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/the database is in use/) })
+  expect(await readdir(cwd)).not.toContain('new.sqlite')
 })
 
 test('addresses that unsubscribed or bounced while the store was in PostgreSQL stay out when an older backup of the file is restored', async () => {

@@ -163,9 +163,10 @@ const LOOKS = 10
 const LOOK_EVERY_MS = 200
 const inUse = (otherwise: string) =>
   `the database is in use by another process: stop the daemon and everything else that has it open; ${otherwise}.`
+/** STORE_URL may name its connections, and so those of this command. */
 const OTHERS = `SELECT count(*) AS others FROM pg_stat_activity
   WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
-    AND (application_name = 'platformctl' OR pg_backend_pid() = ANY (pg_blocking_pids(pid)))`
+    AND (application_name IN ('platformctl', current_setting('application_name')) OR pg_backend_pid() = ANY (pg_blocking_pids(pid)))`
 /** What reads as a table and is none, or has rows that depend on who reads it. */
 const FOREIGN = `SELECT c.relname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
   WHERE n.nspname = 'platformctl' AND c.relname IN (SELECT value FROM {each @tables})
