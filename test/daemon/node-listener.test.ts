@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
@@ -65,6 +66,30 @@ test('a malformed request gets the standard error body', async () => {
   const answer = await speak(await host(), 'GET / HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n')
   expect(answer).toMatch(/^HTTP\/1\.1 400 /)
   expect(answer).toContain('"code":"bad_request"')
+})
+
+test('a report of a failed job whose body the host has read is refused, and does not count as a success', async () => {
+  const token = 'a-dispatch-secret-of-thirty-two-bytes'
+  const definition = { preset: 'base', heartbeats: { backup: { every: '1d' } } } as const
+  const platform = openPlatform({ env: { EMAIL_DISPATCH_SECRET: token }, platform: definition })
+  onTestFinished(() => platform.close())
+  const listener = nodeListener(platform.web)
+  const url = await serve(async (incoming, outgoing) => {
+    if (incoming.headers['content-type'] !== undefined) await once(incoming.resume(), 'end')
+    await listener(incoming, outgoing)
+  })
+  const beat = async (init: RequestInit) => {
+    const headers = { authorization: `Bearer ${token}`, ...init.headers }
+    const answer = await fetch(`${url}/api/heartbeats/backup`, { method: 'POST', ...init, headers })
+    return [answer.status, await answer.json()]
+  }
+  const json = { 'content-type': 'application/json' }
+  expect(await beat({ headers: json, body: '{"exitCode":1}' })).toMatchObject([
+    400,
+    { code: 'bad_request', message: expect.stringContaining('before the platform') },
+  ])
+  expect(await beat({ headers: json, body: '' })).toMatchObject([200, { state: 'ok' }])
+  expect(await beat({})).toMatchObject([200, { state: 'ok' }])
 })
 
 test('answers 503 if the listener cannot be loaded, and serves the next request', async () => {

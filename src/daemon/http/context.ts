@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { isLoopback, type Peer } from '../../core/access/client.ts'
 import type { PolicyName } from '../../core/access/limit/limiter.ts'
-import type { ErrorCode } from '../../core/errors.ts'
+import { type ErrorCode, PlatformError } from '../../core/errors.ts'
 import type { ErrorTexts, Messages } from '../../core/messages/en.ts'
 import { type Frame, frameIn } from '../pages/layout.ts'
 import { languagesOf } from './accept.ts'
@@ -129,7 +129,11 @@ export class RouteContext<Body = unknown> {
   async json(): Promise<Body> {
     const { bytes, schema, lenient, optional } = this.#declared
     if (!lenient && !optional) return readJson(this, schema, bytes)
-    return parseJson((await this.text()).trim() || '{}', schema)
+    const sent = await this.text()
+    // Not as if it had been left out: that a job failed may be in it.
+    if (sent === '' && Number(this.request.headers.get('content-length')) > 0)
+      throw new PlatformError('bad_request', 'The body was read before the platform got it.')
+    return parseJson(sent.trim() || '{}', schema)
   }
   get #declared(): BodySpec<Body> {
     if (this.body === undefined) throw new TypeError('a route that reads a body declares it')
