@@ -2,6 +2,7 @@ import { readdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { HOUR_MS } from '../../src/core/durations.ts'
 import { systemClock } from '../../src/core/host.ts'
 import { LEASE_MS } from '../../src/core/lease.ts'
 import type { Message, Outcome } from '../../src/core/mail/mailer.ts'
@@ -266,6 +267,33 @@ test('a lesson that a crash left in hand is due again once the program’s own c
   expect(await other.dispatch()).toMatchObject({ sent: 1 })
   release({ kind: 'sent', id: 'one' })
   await lost
+})
+
+test('a dispatch call also waits for queued mails, because no process may stay that could send them later', async () => {
+  const env = { STORE_URL: await newStoreUrl() }
+  let now = Date.UTC(2030, 0, 1)
+  const clock = { ...systemClock, now: () => now }
+  const refused = Promise.withResolvers<void>()
+  const busy = testTransport(async () => {
+    refused.resolve()
+    return { kind: 'transient', scope: 'connection', reason: 'busy' }
+  })
+  const first = open(env, { mailer: busy, clock })
+  await first.subscribe()
+  await refused.promise
+  await first.platform.close()
+  now += HOUR_MS
+  const sent: string[] = []
+  const mailer = testTransport(async ({ to }) => {
+    // No sooner than the lessons' part of the call is over.
+    await expect.poll(() => later.told('dispatched')).toHaveLength(1)
+    for (let turn = 0; turn < 50; turn += 1) await nextTurn()
+    sent.push(to.address)
+    return { kind: 'sent', id: 'one' }
+  })
+  const later = open(env, { mailer, clock })
+  expect(await later.platform.dispatch()).toMatchObject({ sent: 0 })
+  expect(sent).toEqual(['ada@example.com'])
 })
 
 test('what was sent is counted once the platform is closed, however soon that is', async () => {

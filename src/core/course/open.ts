@@ -18,7 +18,7 @@ import { nextDay, type Subscription } from './subscription.ts'
 import { isDatedAhead } from './transitions/enrol.ts'
 
 const RESOLVE_AT_ONCE = 500
-/** How long a process that runs no daemon may take at its end to send what it has queued. */
+/** How long a process that runs no daemon may take, at its end and in a dispatch call, to send what is queued. */
 const LAST_MS = 10_000
 
 export interface CourseOptions
@@ -82,6 +82,7 @@ export function openCourse(options: CourseOptions) {
     return sent.reduce((sum, one) => sum + one, 0)
   }
   const wake = () => inBackground(deliverMessages())
+  const queueSent = async () => options.isAlone && within(LAST_MS, Promise.all(pending), () => [])
 
   let reviewedAt: number | undefined
   /** Takes changed courses to those who follow the newest: first to all, then hourly to whom a shorter course ended. */
@@ -102,7 +103,12 @@ export function openCourse(options: CourseOptions) {
   const dispatch: Dispatch = ({ signal, ...call }) => {
     wake()
     const both = AbortSignal.any([closing.signal, ...(signal ? [signal] : [])])
-    const running = reviewFollowers().then(() => run({ ...call, signal: both }))
+    const running = reviewFollowers().then(async () => {
+      const result = await run({ ...call, signal: both })
+      // A host may stop its process with the answer, and then nothing leaves in the background.
+      if (!both.aborted) await queueSent()
+      return result
+    })
     const ended = Promise.allSettled([running])
     calls.add(ended)
     void ended.then(() => calls.delete(ended))
@@ -199,7 +205,7 @@ export function openCourse(options: CourseOptions) {
     prunePlans: async () => store.prunePlans({ keep: await catalog.versions(), now: clock.now() }),
     /** Ends dispatch calls after the messages in flight, and waits for them; a new one sends nothing. Without a daemon, first sends what is queued. */
     async stopDispatching(): Promise<void> {
-      if (options.isAlone) await within(LAST_MS, Promise.all(pending), () => [])
+      await queueSent()
       closing.abort(new Error('the platform stops'))
       clearInterval(looking)
       await Promise.all(calls)
