@@ -11,7 +11,7 @@ import { bodyOf } from '../support/accounts.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { asking, keptLog, newStoreUrl } from '../support/opened.ts'
 import { openTestStore } from '../support/stores.ts'
-import { testTransport } from '../support/test-transport.ts'
+import { keepingTransport, testTransport } from '../support/test-transport.ts'
 
 /** A platform as a program opens it, closed with the test. */
 function open(env: PlatformOptions['env'] = {}, options: Partial<Omit<PlatformOptions, 'platform'>> = {}) {
@@ -294,6 +294,20 @@ test('a dispatch call also waits for queued mails, because no process may stay t
   const later = open(env, { mailer, clock })
   expect(await later.platform.dispatch()).toMatchObject({ sent: 0 })
   expect(sent).toEqual(['ada@example.com'])
+})
+
+test('an unsubscribe of one click works where the host has read the body of its request before', async () => {
+  const messages: Message[] = []
+  const email = 'ada@example.com'
+  const { platform } = open({ STORE_URL: await newStoreUrl() }, { mailer: keepingTransport(messages) })
+  await platform.courses.enrol({ email })
+  await platform.dispatch()
+  const link = /<(.*)>/.exec(messages[0]?.headers['List-Unsubscribe'] ?? '')?.[1] ?? ''
+  const body = new URLSearchParams({ 'List-Unsubscribe': 'One-Click' })
+  const request = new Request(link, { method: 'POST', body })
+  await request.text()
+  expect((await platform.web.fetch(request)).status).toBe(200)
+  expect(await platform.courses.list({ email })).toMatchObject([{ state: 'unsubscribed' }])
 })
 
 test('what was sent is counted once the platform is closed, however soon that is', async () => {

@@ -121,9 +121,9 @@ export class RouteContext<Body = unknown> {
   text(): Promise<string> {
     return readText(this, this.#declared.bytes)
   }
-  /** The fields of a form; `parseWith` checks them. */
+  /** The fields of a form; `parseWith` checks them. None where a host has read the body: the link alone unsubscribes. */
   async form(): Promise<Readonly<Record<string, string>>> {
-    return Object.fromEntries(new URLSearchParams(await this.text()))
+    return Object.fromEntries(new URLSearchParams(this.request.bodyUsed ? '' : await this.text()))
   }
   /** The JSON body in the form that the route declares. */
   async json(): Promise<Body> {
