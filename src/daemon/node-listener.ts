@@ -16,6 +16,8 @@ export function nodeListener(
     const { getRequestListener } = await import('@hono/node-server')
     return getRequestListener((request, environment) => handler.fetch(request, environment), {
       overrideGlobalObjects: false,
+      // The check of a load balancer by HTTP/1.0 names no host.
+      hostname: 'localhost',
       // A request that the adapter rejects (an invalid Host) gets the same error format.
       errorHandler: () => rawResponse('bad_request'),
     })

@@ -68,6 +68,10 @@ test('a malformed request gets the standard error body', async () => {
   expect(answer).toContain('"code":"bad_request"')
 })
 
+test('a check by HTTP/1.0, which names no host, is answered, as by the daemon', async () => {
+  expect(await speak(await host(), 'GET /api/health HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 /)
+})
+
 test('a report of a failed job whose body the host has read is refused, and does not count as a success', async () => {
   const token = 'a-dispatch-secret-of-thirty-two-bytes'
   const definition = { preset: 'base', heartbeats: { backup: { every: '1d' } } } as const
