@@ -72,17 +72,22 @@ test('each refused secret is counted by what was given, and told but for a missi
   await ask('/api/health?deep=1', { headers })
   await ask('/api/health?deep=1')
   await ask('/api/alerts/silence', { method: 'POST', headers })
+  await ask('/status.json', { headers })
+  await ask('/?details', { headers: { Authorization: `Basic ${btoa('operator:wrong')}` } })
+  await ask('/?details')
   expect(told('secret_refused').map(({ secret, given }) => `${secret} ${given}`)).toEqual([
     'EMAIL_DISPATCH_SECRET wrong',
     'EMAIL_DISPATCH_SECRET none',
     'HEALTH_DEEP_TOKEN wrong',
     'EMAIL_DISPATCH_SECRET wrong',
+    'HEALTH_DEEP_TOKEN wrong',
+    'HEALTH_DEEP_TOKEN wrong',
   ])
   const text = await (await ask('/metrics', { headers: { Authorization: `Bearer ${TOKEN}` } })).text()
   const count = (secret: string, given: string) =>
     new RegExp(`secrets_refused_total\\{secret="${secret}",given="${given}"\\} (\\d+)`).exec(text)?.[1]
   expect([count('dispatch', 'wrong'), count('dispatch', 'none')]).toEqual(['2', '1'])
-  expect([count('health', 'wrong'), count('health', 'none')]).toEqual(['1', '1'])
+  expect([count('health', 'wrong'), count('health', 'none')]).toEqual(['3', '2'])
 })
 
 test('?deep is deep with 1 and true, and with nothing else', async () => {

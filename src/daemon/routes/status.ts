@@ -13,7 +13,7 @@ import type { App } from '../app.ts'
 import type { RouteContext } from '../http/context.ts'
 import { errorResponse } from '../http/problem.ts'
 import { htmlResponse } from '../http/respond.ts'
-import { defineRoute, type Site, text } from '../http/route.ts'
+import { defineRoute, refusal, type Site, text } from '../http/route.ts'
 import { type Frame, frameOf } from '../pages/layout.ts'
 import { subscribeForm } from '../pages/pages.ts'
 import { statusJson } from '../pages/status/answer.ts'
@@ -67,13 +67,13 @@ export function answerStatus<Value>(site: Site, respond: (input: StatusPageInput
     const wants =
       c.query('details') !== undefined || /^Bearer /i.test(request.headers.get('authorization') ?? '')
     if (wants && !allowed) {
-      const fix =
-        token === undefined ? 'set HEALTH_DEEP_TOKEN first' : 'as a bearer token, or as the password'
-      const message = `Reasons and addresses are for operators and require the health token: ${fix}.`
+      const needs = 'Reasons and addresses are for operators and require the health token'
+      if (token === undefined)
+        throw new PlatformError('unauthenticated', `${needs}: set HEALTH_DEEP_TOKEN first.`)
       // Alone: Chromium asks for no password when the field names another scheme too.
       const basic = { 'WWW-Authenticate': 'Basic realm="status", charset="UTF-8"' }
-      const fields = token !== undefined && c.wantsHtml ? basic : {}
-      return errorResponse(new PlatformError('unauthenticated', message), c, fields)
+      const error = refusal(site, c, 'health', `${needs}: as a bearer token, or as the password.`)
+      return errorResponse(error, c, c.wantsHtml ? basic : {})
     }
     const input = inputOf(site, await read(), frame)
     return respond({
