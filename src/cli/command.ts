@@ -231,7 +231,7 @@ const placeCommand = (mustExist: boolean) =>
     const { assertExists, storeAddress, storeFaultError } = await import('./local.ts')
     const { openAnalyticsMaintenance, openMaintenance } = await import('../core/store/open.ts')
     const { env } = await loadEnvironment(context, envFile)
-    const address = storeAddress(context, env, data)
+    const address = storeAddress(context, env, data, !mustExist)
     if (mustExist) await assertExists(context, address)
     let opened: StoreMaintenance | undefined
     let openedAnalytics: AnalyticsMaintenance | undefined

@@ -11,8 +11,16 @@ import { CommandError, type Context, dataFolder, EXIT, wrongUsage } from './cont
 import { assertNotDenied } from './environment.ts'
 import { complain } from './output/text.ts'
 
-/** STORE_URL, or the SQLite file of the data folder when it is unset; a file is given with its whole path. */
-export function storeAddress(context: Context, env: Environment, data: string | undefined): StoreAddress {
+/**
+ * STORE_URL, or the SQLite file of the data folder when it is unset; a file is given with its whole path. `isNew`: a set
+ * STORE_URL is what the next daemon has, whatever the last one of the folder had.
+ */
+export function storeAddress(
+  context: Context,
+  env: Environment,
+  data: string | undefined,
+  isNew = false,
+): StoreAddress {
   if (malformedStores(env).includes('STORE_URL')) throw wrongUsage(malformedStoreSentence('STORE_URL'))
   const file = path.join(dataFolder(context, data), 'platform.sqlite')
   const address = readSettings(context.platform, env).store.address ?? { kind: 'sqlite', file }
@@ -20,7 +28,7 @@ export function storeAddress(context: Context, env: Environment, data: string | 
     address.kind === 'sqlite' ? { kind: 'sqlite', file: path.resolve(context.cwd, address.file) } : address
   // A store that was named explicitly has nothing to do with the folder in the working directory.
   const isSet = rawValue(env, 'STORE_URL') !== undefined
-  if (!isSet || data !== undefined) assertSameStore(context, named, data, isSet)
+  if (!isSet || (data !== undefined && !isNew)) assertSameStore(context, named, data, isSet)
   return named
 }
 

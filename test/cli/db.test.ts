@@ -1,10 +1,11 @@
-import { chown, copyFile, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { chown, copyFile, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { generateIdentity, identityToRecipient } from 'age-encryption'
 import Database from 'better-sqlite3'
 import { execa } from 'execa'
 import { expect, onTestFinished, test } from 'vitest'
 import { currentOperator } from '../../src/cli/main.ts'
+import { writeRecord } from '../../src/core/daemon-record.ts'
 import { openAnalyticsStore } from '../../src/core/store/open.ts'
 import { folderWith } from '../support/folder.ts'
 import { run } from '../support/run.ts'
@@ -332,4 +333,27 @@ test('the audit log names the user behind sudo, and where SSH came from', () => 
     place: expect.stringMatching(/^\S+ \(ssh from 192\.0\.2\.1\)$/),
   })
   expect(currentOperator({ SSH_CONNECTION: 'no address' }).place).not.toContain('ssh')
+})
+
+test('migrate takes a store that is set at its word, also where the folder’s daemon had another one until now', async () => {
+  const { db, cwd } = await operator({ '.env': 'STORE_URL=sqlite:next.sqlite\n' })
+  await mkdir(path.join(cwd, '.platformctl'))
+  writeRecord(path.join(cwd, '.platformctl'), {
+    version: 1,
+    pid: 1,
+    host: 'before',
+    startedAt: '2026-11-22T00:00:00.000Z',
+    build: null,
+    store: { kind: 'sqlite', location: path.join(cwd, 'first.sqlite') },
+    envFiles: [],
+    schedule: true,
+    urls: {},
+  })
+  const folder = ['--data', '.platformctl']
+  // As the containers of `deploy init compose` after their STORE_URL was set: they start once this has passed.
+  expect(await db('migrate', ...folder, '--env-file', '.env')).toMatchObject({ code: 0 })
+  expect(await readdir(cwd)).toContain('next.sqlite')
+  // What acts on what is in a store asks which is meant.
+  expect(await db('verify', ...folder, '--env-file', '.env')).toMatchObject({ code: 2, stdout: '' })
+  expect(await db('migrate', ...folder)).toMatchObject({ code: 2, stdout: '' })
 })
