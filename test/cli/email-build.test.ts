@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openWorkshop } from '../../src/cli/preview/workshop.ts'
@@ -120,6 +120,37 @@ test.each([
   expect(JSON.stringify((await platform(changed).mails.compiled())['kiln-booked']?.text)).toContain(
     'on Friday',
   )
+})
+
+test('a build is fresh in another folder too, as in the image that it is copied into', async () => {
+  const platformIn = (folder: string) =>
+    resolvePlatform(
+      {
+        preset: 'base',
+        name: 'Kiln School',
+        mails: './mails',
+        courses: { glazing: { lessons: './glazing', every: '1d' } },
+      },
+      { folder },
+    )
+  const { folder } = await kilnSchool()
+  await mkdir(path.join(folder, 'glazing'))
+  await writeFile(
+    path.join(folder, 'glazing', '1-clay.md'),
+    '---\nsubject: Clay\n---\nKnead it until Friday.\n',
+  )
+  await runIn(['email', 'build'], { cwd: folder, platform: platformIn(folder) })
+  const image = path.join(await emptyFolder(), 'image')
+  await cp(folder, image, { recursive: true })
+  const file = path.join(image, 'mails/compiled/mails.json')
+  await writeFile(file, (await readFile(file, 'utf8')).replaceAll('until Friday', 'as built'))
+  const text = async () => JSON.stringify((await platformIn(image).mails.compiled())['glazing-1-clay']?.text)
+  expect(await text()).toContain('as built')
+  await writeFile(
+    path.join(image, 'glazing', '1-clay.md'),
+    '---\nsubject: Clay\n---\nKnead it until Sunday.\n',
+  )
+  expect(await text()).toContain('until Sunday')
 })
 
 test('build of a broken template names file and line, exit 1, and leaves the build that is there', async () => {

@@ -52,15 +52,17 @@ async function readBuild(folder: string): Promise<MailBuild | undefined> {
     | undefined
 }
 
-/** A hash of everything that the mails are made from: templates, layouts, definitions and brand. */
+/** A hash of everything that the mails are made from: templates, layouts, definitions and brand; not of where it lies. */
 async function hashSources({ definitions, folders, brand }: Templates): Promise<string> {
-  const hash = createHash('sha256').update(JSON.stringify({ definitions, brand }))
+  const described = definitions.map(({ folder: _, layouts: __, ...rest }) => rest)
+  const hash = createHash('sha256').update(JSON.stringify({ definitions: described, brand }))
   const all = [
     ...folders,
     ...definitions.flatMap(({ folder, layouts = [] }) => [folder ?? [], layouts].flat()),
   ]
-  hash.update(JSON.stringify(all.map(({ language }) => language)))
-  for (const folder of new Set(all.map(pathOf))) {
+  const places = [...new Set(all.map(pathOf))]
+  hash.update(JSON.stringify(all.map((one) => [places.indexOf(pathOf(one)), one.language])))
+  for (const folder of places) {
     const files = (await fileNames(folder)).filter(isTemplateFile).sort()
     // A file that cannot be read is the compiler's to report.
     for (const file of files)
