@@ -136,10 +136,11 @@ export async function start(): Promise<void> {
   })
 
   const say = (sentence: string) => complain(withGuardedOutput(context), sentence)
-  const code = await choosePlatform(words, { cwd, env: process.env, say }).then(
+  const rest = [...argv.filter((word) => word !== '--color' && word !== '--no-color'), ...others]
+  const code = await choosePlatform({ ...words, rest }, { cwd, env: process.env, say }).then(
     (choice) =>
       runProgram(
-        [...argv.filter((word) => word !== '--color' && word !== '--no-color'), ...others],
+        rest,
         // Not copied: a copy would call its getters and open the streams, which are opened on first use.
         Object.defineProperties(context, Object.getOwnPropertyDescriptors(choice)),
       ),

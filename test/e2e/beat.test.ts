@@ -40,11 +40,14 @@ test('a signal after the end of the command ends the wait for a service that doe
   expect(requests).toBe(1)
 })
 
-test('an unreachable server or a broken definition does not fail the command', async () => {
+test.each([
+  ['', []],
+  [', nor with an option before it', ['--no-color']],
+])('an unreachable server or a broken definition does not fail the command%s', async (_, before) => {
   const cwd = await emptyFolder()
   await writeFile(`${cwd}/platform.config.json`, '{ broken')
   const run = await platformctl(
-    ['beat', 'backup', '--url', 'http://127.0.0.1:1', '--', 'printf', '%s', '--color'],
+    [...before, 'beat', 'backup', '--url', 'http://127.0.0.1:1', '--', 'printf', '%s', '--color'],
     { cwd, env },
   )
   expect(run).toMatchObject({ exitCode: 0, stdout: '--color' })
