@@ -14,7 +14,7 @@ export interface DaemonRecord {
   readonly pid: number
   readonly host: string
   readonly startedAt: string
-  /** When daemons of this folder started lately, this start included, in UTC milliseconds. */
+  /** When daemons of this folder with web started lately, this start included, in UTC milliseconds. */
   readonly starts?: readonly number[]
   readonly stoppedAt?: string
   readonly build: string | null

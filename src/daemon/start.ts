@@ -112,7 +112,9 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       closing.traffic = (deadlineMs) =>
         Promise.all([closeListeners?.(deadlineMs), within(deadlineMs, hours.stop(), () => {})])
     }
-    const starts = [...recentStarts(readRecord(dataFolder)?.starts ?? [], clock.now()), clock.now()]
+    const starts = recentStarts(readRecord(dataFolder)?.starts ?? [], clock.now())
+    // Web tells of them: the other services may run with its folder, in processes of their own.
+    if (services.includes(WEB)) starts.push(clock.now())
     const opened = { store, history, platform, scheduleStalledMs, starts }
     const recorder = keepWatch(host, options, settings, opened, closing)
     const own = {

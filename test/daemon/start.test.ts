@@ -181,6 +181,22 @@ test('a daemon that starts the fifth time within fifteen minutes tells it with i
   await expect.poll(() => told).toEqual([expect.stringMatching(/^incident\.opened restart_loop: /)])
 })
 
+test('processes of a service each, with one folder, count as one start a deploy', async () => {
+  const { url: hook, told } = await alertWebhook()
+  const dataFolder = await emptyFolder()
+  const { clock } = standingClock(START)
+  for (const deploy of [1, 2]) {
+    const daemons: Awaited<ReturnType<typeof started>>[] = []
+    for (const service of ['agent', 'api', 'web'])
+      daemons.push(
+        await started({ dataFolder, clock, services: [service], env: { ALERT_WEBHOOK_URL: hook } }),
+      )
+    expect(readRecord(dataFolder)?.starts).toHaveLength(deploy)
+    for (const daemon of daemons) await daemon.close()
+  }
+  expect(told).toEqual([])
+})
+
 test('a record that cannot be written is told, and the daemon serves', async () => {
   const dataFolder = await emptyFolder()
   await mkdir(path.join(dataFolder, 'daemon.json'))
