@@ -337,3 +337,19 @@ test('a pull request gets no secret and no rights, and what is run is pinned to 
   // What package-lock.json names; nothing is fetched by name.
   for (const [command] of text.matchAll(/npx .*/g)) expect(command).toMatch(/^npx --no platformctl /)
 })
+
+test('the workflow rolls its image out to every container of a pod, also to the one that migrates', async () => {
+  const workflow = await read('deploy/ci/deploy.yml')
+  const [, command = ''] = /kubectl set image "deployment\/\$SERVICE" ((?:.*\\\n)*.*)/.exec(workflow) ?? []
+  const named = [...command.matchAll(/"([\w$-]+)=(\S+)"/g)].map(([, name = '', image = '']) => [name, image])
+  const manifests = parseAllDocuments(await read('deploy/kubernetes/platform.yaml'))
+  const pods = podsIn(manifests.map((one) => one.toJS() as Manifest))
+  expect(pods.length).toBeGreaterThan(0)
+  for (const { containers, initContainers } of pods) {
+    const [service = ''] = containers.map(({ name }) => name)
+    const image = `registry.example.com/platform-${service}:$GITHUB_SHA`
+    const given = named.map((words) => words.map((word = '') => word.replace('$SERVICE', service)))
+    // An earlier build in one of them refuses a store that a later one has written to, and no pod starts.
+    expect(given).toEqual([...initContainers, ...containers].map(({ name }) => [name, image]))
+  }
+})
