@@ -60,7 +60,7 @@ async function choose({ file, rest }: ConfigWords, machine: Machine): Promise<Ch
   const { envFiles, data } = placesIn(rest)
   const searched = [...new Set([cwd, ...envFiles.map((one) => path.dirname(path.resolve(cwd, one)))])]
   const folder = path.resolve(cwd, data ?? '.platformctl')
-  const asksUrl = rest.some((word) => word === '--url' || word.startsWith('--url='))
+  const asksUrl = ownWords(rest).some((word) => word === '--url' || word.startsWith('--url='))
   const isNamed = asksUrl || envFiles.length > 0 || data !== undefined || Boolean(env.STORE_URL?.trim())
   const pointers =
     isNamed || isAboutCommands(rest) || STARTING.includes(rest[0] ?? '') ? [] : pointerFolders(env)
@@ -97,8 +97,12 @@ function definitionIn(folders: readonly string[], cwd: string): string | undefin
   return undefined
 }
 
+/** What is behind `--` belongs to another program. */
+export const ownWords = (words: readonly string[]) => words.slice(0, [...words, '--'].indexOf('--'))
+
 const isAboutCommands = (words: readonly string[]) =>
-  ['completion', 'help'].includes(words[0] ?? '') || words.includes('--help') || words.includes('-h')
+  ['completion', 'help'].includes(words[0] ?? '') ||
+  ownWords(words).some((word) => word === '--help' || word === '-h')
 
 /** Looking for daemons loads much, so first see whether one may be there. */
 const holdsFiles = (folder: string) => (attempt(() => readdirSync(folder)) ?? []).length > 0

@@ -6,7 +6,7 @@ import { systemClock, systemRandom } from '../core/host.ts'
 import { attempt } from '../core/is-record.ts'
 import { useProxies } from '../core/network/proxy.ts'
 import { learning } from '../presets/learning/platform.ts'
-import { choosePlatform, takeConfigWords } from './choose-platform.ts'
+import { choosePlatform, ownWords, takeConfigWords } from './choose-platform.ts'
 import { type Context, EXIT, type ExitCode, isLive, type Output, withGuardedOutput } from './context.ts'
 import { complain } from './output/text.ts'
 import { reportFault, runProgram } from './program.ts'
@@ -71,9 +71,7 @@ export async function start(): Promise<void> {
   }
   useProxies(process.env)
   const words = takeConfigWords(process.argv.slice(2))
-  // What is behind `--` belongs to another program.
-  const end = words.rest.indexOf('--')
-  const argv = end === -1 ? words.rest : words.rest.slice(0, end)
+  const argv = ownWords(words.rest)
   const others = words.rest.slice(argv.length)
   const named = argv.find((word) => !word.startsWith('-')) ?? ''
   serves = /^(?:daemon|witness)$/.test(named)

@@ -255,6 +255,15 @@ test('without options a command acts on the one daemon that runs here, and says 
   expect(await readdir(at('state/platformctl/daemons'))).toEqual([])
 })
 
+test.each(['-h', '--url'])('what belongs to the command behind -- says nothing to beat: %s', async (word) => {
+  const { at, run, start } = await school({ ...DEFINITION, heartbeats: { backup: { every: '1d' } } })
+  await start(['--env-file', at('srv/kiln.env'), '--data', at('data')])
+  const { exitCode, stderr } = await run(['beat', 'backup', '--', 'true', word, 'db.example.com'])
+  expect(exitCode).toBe(0)
+  expect(stderr).toContain('acting on the daemon that runs here')
+  expect(stderr).not.toContain('not recorded')
+})
+
 test('in the folder of a definition, or with --config alone, a command says that a daemon runs here with other settings', async () => {
   const { at, file, run, start } = await school()
   const words = ['--env-file', at('srv/kiln.env'), '--data', at('data')]
