@@ -33,9 +33,9 @@ test('a daemon with a blocked event loop is distinguished from one that is gone,
   process.kill(Number(await readFile(path.join(cwd, 'pid'), 'utf8')), 'SIGUSR2')
   const began = performance.now()
   const [impatient, patient, healthcheck] = await Promise.all([
-    ask(300),
+    ask(800),
     ask(8000),
-    platformctl(['health', '--url', `api=${daemon.urls.api}`, '--timeout', '300ms', '--quiet'], { cwd }),
+    platformctl(['health', '--url', `api=${daemon.urls.api}`, '--timeout', '800ms', '--quiet'], { cwd }),
   ])
   expect(impatient).toMatchObject({ reached: false, cause: 'answer_timeout' })
   expect(healthcheck).toMatchObject({ exitCode: 1, stdout: '', stderr: '' })
