@@ -17,7 +17,7 @@ export function page(results: readonly Result[], { proof }: Links = {}): string 
   const days = results.map(({ date }) => date.slice(0, 10)).sort()
   return `# Performance
 
-Made by \`npm run bench\`; do not edit. ${kept} of ${rows.length} promises are kept, ${lowered.length} only since they were lowered. Figures are medians of ${[...versions].join(', ')}, ${[...new Set([days[0], days.at(-1)])].join(' to ')}; parentheses hold the middle half of the rounds; if it spans over 40 % of the median, only the range is given. Ratios are ours divided by the other, measured in turn. Beside a broken promise, or one lowered after two designs missed it, is the figure of its floor, the least work possible. \`bench/README.md\` in the repository says how each was measured${proof === undefined ? '' : `; \`${proof}\` is the newest proof`}. [Scaling](../guides/scaling.md) says what a machine needs.
+Made by \`npm run bench\`; do not edit. ${kept} of ${rows.length} promises are kept, ${lowered.length} since they were lowered. Medians of ${[...versions].join(', ')}, ${[...new Set([days[0], days.at(-1)])].join(' to ')}, with the rounds' middle half, or their range if that spans over 40 % of it. Ratios are ours by the other. Beside broken or lowered promises: their floor, the least work. Methods: \`bench/README.md\`${proof === undefined ? '' : `; newest proof: \`${proof}\``}. [Scaling](../guides/scaling.md) says what machines need.
 
 | | ours | compared with | ratio | promised | kept |
 |---|---|---|---|---|---|
@@ -41,8 +41,7 @@ ${results.map(measurement).join('\n')}
 function promises(result: Result): readonly { readonly cells: readonly string[]; readonly kept: boolean }[] {
   const { better, bound, ratios, title } = result
   const sign = better === 'lower' ? '≤' : '≥'
-  const verdict = (kept: boolean | undefined) =>
-    kept === undefined ? 'spread too wide to say' : kept ? '✓' : '**no**'
+  const verdict = (kept: boolean | undefined) => (kept === undefined ? 'unclear' : kept ? '✓' : '**no**')
   const rows = [
     ...(bound
       ? [

@@ -116,7 +116,8 @@ async function writeReport(): Promise<boolean> {
 function commit(): string {
   const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim()
   try {
-    const changed = git('status', '--porcelain', '--', '.', ':!docs', ':!bench/results') !== ''
+    const changed =
+      git('status', '--porcelain', '--', '.', ':!docs', ':!bench/results', ':!bench/README.md') !== ''
     return `${git('rev-parse', '--short=12', 'HEAD')}${changed ? ' with changes that are not committed' : ''}`
   } catch {
     return 'none: this is no checkout of git'

@@ -105,6 +105,6 @@ test('the page has a row for each promise, kept or not, and another page the oth
 test('the page names the newest proof', async () => {
   const result = await run(benchmark({}, [1, 1, 1], [1, 1, 1]))
   const text = page([result], { proof: 'bench/results/proof-2026-11-21.md' })
-  expect(text).toContain('`bench/results/proof-2026-11-21.md` is the newest proof')
+  expect(text).toContain('newest proof: `bench/results/proof-2026-11-21.md`')
   expect(page([result])).not.toContain('newest proof')
 })
