@@ -243,7 +243,9 @@ function backlogText({ dueNow, waiting, nextTryAt, oldestDueAt }: StoreReport['c
 }
 
 function problemsText({ parked, unknown }: StoreReport['counts'], open: StoreReport['open']): string {
-  const said = open.map(({ cause, openedAt, reason }) => `${cause} since ${iso(openedAt)}: ${reason}`)
+  const said = open.map(
+    ({ cause, openedAt, reason = 'it gave no reason' }) => `${cause} since ${iso(openedAt)}: ${reason}`,
+  )
   if (open.length > 0) said.push('platformctl alert list shows these alerts')
   if (parked + unknown > 0)
     said.push(`${parked} parked, ${unknown} unknown: platformctl course status lists them`)
