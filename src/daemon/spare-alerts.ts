@@ -28,11 +28,7 @@ const readKept = (file: string): KnownAlerts | undefined =>
     const { incidents, messages, silence } = JSON.parse(readWhole(file)) as KnownAlerts
     // JSON leaves out what is undefined, and a statement wants each of its values.
     const none = { reason: undefined, ...UNATTENDED }
-    return {
-      incidents: incidents.filter((one) => one?.id).map((one) => ({ ...none, ...one })),
-      messages: messages.filter((one) => one?.incident),
-      silence,
-    }
+    return { incidents: incidents.map((one) => ({ ...none, ...one })), messages: [...messages], silence }
   })
 
 /** Starts with what is known, so that no alert is sent twice. */
@@ -54,16 +50,7 @@ export async function openSpareAlerts(files: readonly string[], known: readonly 
     /** Writes the file, so that a restart forgets nothing. Where it cannot be written, the memory has to do. */
     async keep(now: number): Promise<void> {
       if (files.length === 0) return
-      const { incidents: own, messages } = await all()
-      const isOwn = (id: string) => own.some((one) => one.id === id)
-      // Of the other processes with this folder: what they have told must end, too.
-      const others = keptAlerts(files) ?? { incidents: [], messages: [] }
-      const theirs = others.incidents.filter(({ id }) => !isOwn(id))
-      const kept: KnownAlerts = {
-        incidents: [...own, ...theirs].slice(0, INCIDENTS_KEPT.most),
-        messages: [...messages, ...others.messages.filter(({ incident }) => !isOwn(incident))],
-        silence: await incidents.silenceAt(now),
-      }
+      const kept: KnownAlerts = { ...(await all()), silence: await incidents.silenceAt(now) }
       const written = files.find((file) =>
         attempt(() => {
           writeWhole(file, JSON.stringify(kept))

@@ -648,23 +648,6 @@ test.each([
   },
 )
 
-test('processes with one folder keep their alerts beside each other, and each that was told ends after a restart', async () => {
-  const it = await scene()
-  const file = path.join(await emptyFolder(), 'alerts.json')
-  const [web, agent] = [it.machine({ files: [file] }), it.machine({ files: [file] })]
-  it.state.broken = 'all'
-  await web.rounds(2, { store: 'failing' })
-  await agent.rounds(2, report('agent', { course_index: 'failing' }))
-  await web.rounds(1, { store: 'failing' })
-  await agent.rounds(1, report('agent', { course_index: 'failing' }))
-  expect(it.told()).toEqual(['store opened', 'course_index opened'])
-  await Promise.all([web.stop(), agent.stop()])
-  it.state.broken = 'no'
-  const next = it.machine({ files: [file], now: web.time.now })
-  await next.rounds(5, report('web', { store: 'ok' }), report('agent', { course_index: 'ok' }))
-  expect(it.told().slice(2).toSorted()).toEqual(['course_index closed', 'store closed'])
-})
-
 test('what was kept of alerts stays while nothing can be written in its place, so that what was told still ends', async () => {
   const it = await scene()
   const file = path.join(await emptyFolder(), 'alerts.json')
