@@ -4,8 +4,8 @@ import type { CauseCode } from '../network/causes.ts'
 import type { HealthFormat, Service } from '../service.ts'
 import type { HealthReport, ProbeResult } from './probe.ts'
 
-/** Larger than any report of ours by far. */
-export const LARGEST_REPORT_BYTES = 256 * 1024
+/** Room for a thousand probes that all say why they fail. */
+export const LARGEST_REPORT_BYTES = 512 * 1024
 const MOST_PROBES = 1000
 const LONGEST_TEXT = 300
 const PROBE_NAME = /^[a-z][a-z0-9_-]{0,63}$/

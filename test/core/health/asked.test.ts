@@ -62,7 +62,7 @@ test.each<[number, Partial<RemoteProbeInput>, string]>([
 })
 
 test('a status is asked for without its body, and an answer of ours with it', async () => {
-  answer = { status: 200, body: 'x'.repeat(300 * 1024) }
+  answer = { status: 200, body: 'x'.repeat(600 * 1024) }
   expect(await probe({ format: 'status' })).toMatchObject({ reached: true, report: { state: 'ok' } })
   expect(await probe({})).toMatchObject({ reached: false, cause: 'too_large' })
 })
@@ -139,6 +139,13 @@ test.each<[status: number, given: string, cause: string]>([
   [200, body({ service: 'api' }), 'wrong_service'],
 ])('of an answer %i %s it is %s', (status, given, cause) => {
   expect(readReport({ status, body: given }, 'web')).toEqual({ cause })
+})
+
+test('a report of a thousand probes that all say why they fail is read', async () => {
+  const why = { state: 'failing', reason: 'r'.repeat(300) }
+  const probes = Object.fromEntries(Array.from({ length: 1000 }, (_, n) => [`partner-school-${n}`, why]))
+  answer = { status: 503, body: body({ state: 'failing', probes }) }
+  expect(await probe({})).toMatchObject({ reached: true, report: { state: 'failing' } })
 })
 
 test('texts of a report are cut at 300 characters', () => {
