@@ -151,7 +151,9 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
         await closeAll(host, closing, deadlineMs)
         const cut = platform.mailService.sending()
         if (cut > 0) log.warn('stop_cut', STOP_CUT, { messages: cut })
-        record(options, { ...own, stoppedAt: new Date(clock.now()).toISOString() })
+        // Others with its folder may have started since.
+        const latest = readRecord(dataFolder)?.starts ?? starts
+        record(options, { ...own, starts: latest, stoppedAt: new Date(clock.now()).toISOString() })
         log.info('stopped', 'the daemon has stopped', { mayBeRepeated: cut })
       },
     }
