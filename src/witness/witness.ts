@@ -9,6 +9,7 @@ import { attempt, jsonObject } from '../core/is-record.ts'
 import type { Network } from '../core/network/get.ts'
 import { openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
+import { trimEnd } from '../core/trim-end.ts'
 import { readSnapshot, type SignedSnapshot, sign, signingKey, type WitnessSecret } from '../core/witness.ts'
 import { askPeer, askPlatform } from './ask.ts'
 import type { KeptStatus } from './files.ts'
@@ -250,7 +251,8 @@ interface Kept extends Pick<KeptStatus, 'confirmedAt'> {
 /** The other platform whose witness has this folder; undefined if there is none. Two would end each other’s outages. */
 export function otherPlatform(dataFolder: string, platform: string): string | undefined {
   const { platform: kept = platform } = read(path.join(dataFolder, STATE))
-  return URL.parse(kept)?.href === URL.parse(platform)?.href ? undefined : kept
+  const rootOf = (url: string) => trimEnd(URL.parse(url)?.href ?? url, '/')
+  return rootOf(kept) === rootOf(platform) ? undefined : kept
 }
 
 /** A file that cannot be read counts as none, and is replaced. */

@@ -18,7 +18,7 @@ import { publisher } from '../../src/witness/files.ts'
 import { followOutages, outageText } from '../../src/witness/outages.ts'
 import { serveWitness } from '../../src/witness/serve.ts'
 import { NOTHING_SEEN } from '../../src/witness/votes.ts'
-import { startWitness } from '../../src/witness/witness.ts'
+import { otherPlatform, startWitness } from '../../src/witness/witness.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { channelOf, hostAt, tellDue } from '../support/incidents.ts'
@@ -849,6 +849,7 @@ test('a data folder is of one platform: the witness of another is refused, which
   expect(stderr()).toContain(`is of a witness of ${home.url}: give each its own --data`)
   await it.rounds(2)
   expect(inbox.titles).toEqual(['kiln.example is unreachable'])
+  expect(otherPlatform(it.dataFolder, `${home.url}//`)).toBeUndefined()
   await it.stop()
   const again = await start(`${home.url}/`)
   await expect.poll(again.stdout).toContain('the witness listens')
