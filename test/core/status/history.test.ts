@@ -194,6 +194,16 @@ test('an incident of a probe that nothing checks any more is over, and the probe
   expect(services.flatMap(({ probes }) => probes.map(({ probe }) => probe))).toEqual(['mail'])
 })
 
+test('an incident goes on although a probe that was removed since was looked at by a clock that was ahead', async () => {
+  const it = await recording()
+  it.setClock(24 * HOUR_MS)
+  await it.look({ web: { old: 'ok', mail: 'ok' } })
+  it.setClock(-24 * HOUR_MS)
+  for (let minute = 0; minute < 3; minute += 1) await it.look({ web: { mail: 'failing' } })
+  const { incidents } = await it.summary()
+  expect(incidents.map(({ probe, endedAt }) => [probe, endedAt])).toEqual([['mail', undefined]])
+})
+
 test('reports a fault once, at its cause, and names the affected services beside it', async () => {
   const it = await recording()
   const well = { web: { api: 'ok', agent: 'ok' }, api: { job_store: 'ok' }, agent: { api: 'ok' } } as const

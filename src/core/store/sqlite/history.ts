@@ -25,7 +25,7 @@ export const INCIDENTS = {
     ORDER BY began_at DESC LIMIT 1 OFFSET ${INCIDENTS_KEPT_PER_PROBE})`,
   // What goes on comes first, so that no limit leaves it out. What many later looks left out is over: its probe was removed.
   list: `SELECT service, probe, state, reason, began_at, CASE WHEN ended_at IS NULL
-      AND seen_at < (SELECT max(at) FROM health_series) - ${SAME_INCIDENT_MS} THEN seen_at ELSE ended_at END AS ended_at
+      AND seen_at < (SELECT max(at) FROM health_series WHERE at <= @now) - ${SAME_INCIDENT_MS} THEN seen_at ELSE ended_at END AS ended_at
     FROM health_incident i
     WHERE coalesce(ended_at, seen_at) >= @since ORDER BY i.ended_at IS NOT NULL, began_at DESC, rowid LIMIT 500`,
 }
@@ -115,7 +115,10 @@ export async function openSqliteHistory(file: string | undefined, onLost?: OnLos
     read: (now) =>
       read(function* () {
         const since = now - DAYS_KEPT * DAY_MS
-        return { ...(yield* health.read(now)), incidents: yield* all<Incident>(INCIDENTS.list, { since }) }
+        return {
+          ...(yield* health.read(now)),
+          incidents: yield* all<Incident>(INCIDENTS.list, { since, now }),
+        }
       }),
     close: async () => closeFile(database),
   }
