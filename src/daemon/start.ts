@@ -113,7 +113,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
         Promise.all([closeListeners?.(deadlineMs), within(deadlineMs, hours.stop(), () => {})])
     }
     const starts = recentStarts(readRecord(dataFolder)?.starts ?? [], clock.now())
-    // Web tells of them: the other services may run with its folder, in processes of their own.
+    // Counted by web alone: services with processes of their own in one folder are one start.
     if (services.includes(WEB)) starts.push(clock.now())
     const opened = { store, history, platform, scheduleStalledMs, starts }
     const recorder = keepWatch(host, options, settings, opened, closing)
@@ -151,7 +151,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
         await closeAll(host, closing, deadlineMs)
         const cut = platform.mailService.sending()
         if (cut > 0) log.warn('stop_cut', STOP_CUT, { messages: cut })
-        // Others with its folder may have started since.
+        // A service that shares the folder may have recorded a later start.
         const latest = readRecord(dataFolder)?.starts ?? starts
         record(options, { ...own, starts: latest, stoppedAt: new Date(clock.now()).toISOString() })
         log.info('stopped', 'the daemon has stopped', { mayBeRepeated: cut })

@@ -107,7 +107,7 @@ export function createCatalog(
         // Written by `pinnedOf`, and kept under the hash of its text. A damaged one holds up no other enrolment.
         asked = store.pinnedPlan({ course: id, version }).then(async (text = '') => {
           const plan = attempt(() => JSON.parse(text) as Plan)
-          // It may go by local time when no course does any more.
+          // A kept plan may go by local time although no course of today does.
           if (plan) zones ??= await zonesOf([plan])
           return plan
         })

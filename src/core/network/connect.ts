@@ -113,7 +113,7 @@ interface ConnectOptions {
   readonly lookup?: Lookup | undefined
   readonly signal: AbortSignal
   readonly onResolved?: (tookPlace: boolean) => void
-  /** In place of the usual one of the address. */
+  /** In place of the port of the address. */
   readonly port?: number
 }
 

@@ -74,7 +74,7 @@ export function confirmations(sql: Sql) {
         const { count = 0, newestAt, ofAll = 0 } = recent ?? {}
         const exhausted = ofAll >= mostADay
         const isAllowed = !exhausted && !erased && !suppressed && !withoutMail
-        // The list knows more than the row: an operator may have resolved a bounce in another course.
+        // An operator may have resolved the bounce in another course: the list is newer than this row.
         const known = (yield* mailboxes.find(identity)) ? { ...current, problem: undefined } : current
         const wanted = isAllowed && joining.wantsConfirmation(known, { count, newestAt }, now)
         const before = yield* first<Preferences>(TEXTS.asked, { id: current.id })

@@ -130,7 +130,7 @@ export class RouteContext<Body = unknown> {
     const { bytes, schema, lenient, optional } = this.#declared
     if (!lenient && !optional) return readJson(this, schema, bytes)
     const sent = await this.text()
-    // Not as if it had been left out: that a job failed may be in it.
+    // An empty body counts as one that was left out, and a job that failed would count as done.
     if (sent === '' && Number(this.request.headers.get('content-length')) > 0)
       throw new PlatformError('bad_request', 'The body was read before the platform got it.')
     return parseJson(sent.trim() || '{}', schema)

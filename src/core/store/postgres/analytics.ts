@@ -49,7 +49,7 @@ const anyMissing = (...names: readonly string[]) =>
 /** Additive only, and by one process at a time: two that make a schema at once would both fail. */
 function* createTables(table: string): Steps<void> {
   const [daily, events, bytes] = [named(table, '_daily'), named(table, '_events'), named(table, '_bytes')]
-  // To replace a view waits for all who read it, such as a dashboard.
+  // Replacing a view waits for everybody who reads it, such as a dashboard.
   if ((yield* anyMissing(daily, events, bytes)) === undefined) return
   yield* lock(LOCKS.analytics)
   yield {

@@ -54,7 +54,7 @@ export async function migrate(
   const sql = plainSql(pool, UNLIMITED)
   const version = await sql.one(scalar<number>("SELECT current_setting('server_version_num')::int"))
   if ((version ?? 0) < OLDEST_SERVER) throw cannotOpen`${PLACE} is older than version 14: upgrade the server.`
-  // Begins a step again for as long as somebody else, such as a dump, has a table that it changes.
+  // Tries a step again for as long as somebody else, such as a dump, holds a table that it changes.
   const write: Sql['write'] = (work) =>
     sql.write(work).catch(async (error: unknown) => {
       if (!(error instanceof Error && codeOf(error.cause) === LOCK_NOT_AVAILABLE)) throw error

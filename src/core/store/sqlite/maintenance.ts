@@ -156,7 +156,7 @@ async function backup(source: Source, file: string, now: number, recipients: rea
 
 function checkImage(copy: SqliteDatabase, holds: StoreContent, now: number) {
   const version = schemaVersion(copy)
-  // What a newer build made, the restore of that build knows.
+  // A newer schema has tables that this build does not know, and the restore of that build does.
   const foreign = version > SQLITE_STEPS.length ? undefined : foreignObject(copy, holds)
   if (foreign !== undefined)
     throw refusal`the store has ${foreign}, and a restore would refuse it: drop what platformctl did not make, or restore the schema.`
