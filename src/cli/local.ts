@@ -11,10 +11,7 @@ import { CommandError, type Context, dataFolder, EXIT, wrongUsage } from './cont
 import { assertNotDenied } from './environment.ts'
 import { complain } from './output/text.ts'
 
-/**
- * STORE_URL, or the SQLite file of the data folder when it is unset; a file is given with its whole path. `isNew`: a set
- * STORE_URL is what the next daemon has, whatever the last one of the folder had.
- */
+/** STORE_URL, a file with its whole path, or the SQLite file of the data folder. `isNew`: whatever its last daemon had. */
 export function storeAddress(
   context: Context,
   env: Environment,

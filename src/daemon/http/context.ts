@@ -121,18 +121,25 @@ export class RouteContext<Body = unknown> {
   text(): Promise<string> {
     return readText(this, this.#declared.bytes)
   }
-  /** The fields of a form; `parseWith` checks them. None where a host has read the body: the link alone unsubscribes. */
+  /** The text of the body; undefined if a host has read it before. */
+  async #unread(): Promise<string | undefined> {
+    const sent = this.request.bodyUsed ? undefined : await this.text()
+    return sent === '' && Number(this.request.headers.get('content-length')) > 0 ? undefined : sent
+  }
+  /** The fields of a form; `parseWith` checks them. None of a mail program’s one click that a host has read: its link says all. */
   async form(): Promise<Readonly<Record<string, string>>> {
-    return Object.fromEntries(new URLSearchParams(this.request.bodyUsed ? '' : await this.text()))
+    const sent = await this.#unread()
+    // Browsers name the origin of a page’s form, which may say the opposite.
+    if (sent === undefined && this.request.headers.has('origin')) throw readBefore()
+    return Object.fromEntries(new URLSearchParams(sent))
   }
   /** The JSON body in the form that the route declares. */
   async json(): Promise<Body> {
     const { bytes, schema, lenient, optional } = this.#declared
     if (!lenient && !optional) return readJson(this, schema, bytes)
-    const sent = await this.text()
-    // An empty body counts as one that was left out, and a job that failed would count as done.
-    if (sent === '' && Number(this.request.headers.get('content-length')) > 0)
-      throw new PlatformError('bad_request', 'The body was read before the platform got it.')
+    const sent = await this.#unread()
+    // Not as a body that was left out: a job that failed would count as done.
+    if (sent === undefined) throw readBefore()
     return parseJson(sent.trim() || '{}', schema)
   }
   get #declared(): BodySpec<Body> {
@@ -140,6 +147,8 @@ export class RouteContext<Body = unknown> {
     return this.body
   }
 }
+
+const readBefore = () => new PlatformError('bad_request', 'The body was read before the platform got it.')
 
 /** Fields that proxies add, whatever they are called. */
 const FORWARDING = [
