@@ -182,8 +182,7 @@ async function choose(row: Element, number: number): Promise<void> {
       status = undefined
     })
   }
-  const unread = () => [T.unread]
-  write(await status.then((read) => describe(read, row, Number(chosen)), unread))
+  write(await status.then((read) => describe(read, row, Number(chosen))).catch(() => [T.unread]))
 }
 
 function describe({ services, incidents }: Status, row: Element, number: number): readonly string[] {

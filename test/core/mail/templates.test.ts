@@ -109,6 +109,32 @@ test.each([
   await expect(compile(source)).rejects.toThrow(sentence)
 })
 
+test('a program in a lesson keeps its indentation and blank lines in the HTML, and may name what others load', async () => {
+  const program = 'def fire(kiln):\n    if kiln.cold:\n        return 1\n\n    return 2'
+  const list = `1. Add:\n\n   \`\`\`yaml\n   kiln:\n     cones:\n       - 6\n   \`\`\``
+  const told = 'Write `@import`, `<link`, and src=https://a.example/ or url(https://a.example/) in CSS.'
+  const code = `\`\`\`\n${program}\n\`\`\`\n\n${list}\n\n${told}\n`
+  const { html } = renderMail(await compile(`${TEMPLATE}\n${code}`), {
+    name: 'Ada',
+    link: 'https://a.example/',
+  })
+  expect(html).toContain(`<pre><code>${program}\n</code></pre>`)
+  expect(html).toContain('kiln:\n  cones:\n    - 6\n')
+  expect(html).toContain('<code>@import</code>')
+  // Only there: white space that nobody sees is no part of the mail.
+  expect(html.replace(/<pre[\s\S]*?<\/pre>/g, 'pre')).not.toMatch(/\n\s/)
+})
+
+test.each([
+  '<p title="a > b" style="background:url(https://a.example/x.png)">x</p>',
+  "<img alt='a > b' src='//a.example/x.png'>",
+  '<style>td > p { background: url(https://a.example/x.png) }</style>',
+  '<style>\n@import "x.css";</style>',
+  '<link rel="stylesheet" href="x.css">',
+])('a mail with %s does not compile: it would load something', async (markup) => {
+  await expect(compile(`${TEMPLATE}\n${markup}\n`)).rejects.toThrow('a mail loads nothing from elsewhere')
+})
+
 test('a text slot stays text in the HTML and one line in the subject, whatever its value', async () => {
   const mail = await compile(TEMPLATE)
   fc.assert(

@@ -46,6 +46,8 @@ const TOKEN = /slotx([0-9a-f]+)x([0-9]+)x/g
 /** Markup that a mail client fetches when the mail is opened, which would tell the sender so. */
 const REMOTE =
   /<link\b|@import|\b(?:src|background)\s*=\s*["']?(?:https?:)?\/\/|url\(\s*["']?(?:https?:)?\/\//i
+/** A tag with the text behind it, which loads nothing unless it is a style sheet. */
+const TAG_AND_TEXT = /(<(?!style\b)(?:"[^"]*"|'[^']*'|[^"'>])*>)[^<]*/gi
 const MARKDOWN_IMAGE = /!\[[^\]]*\]\(\s*<?(?:https?:)?\/\//i
 /** Gmail clips at 102 KB (field measure); a mail of ours stays far below, and a larger one fails the build. */
 const LARGEST_HTML_BYTES = 100_000
@@ -134,7 +136,7 @@ async function layOut(input: CompileInput, filled: Readonly<Record<string, strin
     const text = mjml.split('\n')[errors[0].line - 1]?.trim()
     throw faultAt(input, errors[0].message, (line) => line.trim() === text)
   }
-  if (REMOTE.test(html)) {
+  if (REMOTE.test(html.replace(TAG_AND_TEXT, '$1'))) {
     const sentence = 'a mail loads nothing from elsewhere, and this one does'
     throw faultAt(input, sentence, (line) => REMOTE.test(line) || MARKDOWN_IMAGE.test(line))
   }
@@ -244,13 +246,13 @@ function parts(text: string, context: Context): Part[] {
   for (const match of text.matchAll(TOKEN)) {
     const name = Buffer.from(match[1] ?? '', 'hex').toString()
     const end = match.index + match[0].length
-    if (match.index > from) result.push(text.slice(from, match.index))
     const place = { before: text.slice(0, match.index), after: text.slice(end), name, line: Number(match[2]) }
-    result.push({ slot: name, as: context(place) })
+    result.push(text.slice(from, match.index), { slot: name, as: context(place) })
     from = end
   }
-  return from < text.length ? [...result, text.slice(from)] : result
+  return [...result, text.slice(from)].filter((part) => part !== '')
 }
 
-/** Drops the white space between tags on lines of their own: MJML indents deeply, and mail is paid for by the byte. */
-const tidy = (html: string): string => `${html.replace(/\n\s*/g, '\n').trim()}\n`
+/** Drops the white space that begins lines, but in programs: MJML indents deeply, and mail is paid for by the byte. */
+const tidy = (html: string): string =>
+  `${html.replace(/<pre\b[\s\S]*?<\/pre>|\n\s*/gi, (found) => (found[0] === '<' ? found : '\n')).trim()}\n`

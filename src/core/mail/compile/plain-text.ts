@@ -76,15 +76,14 @@ const decode = (text: string) =>
   text.replace(/&(lt|gt|quot|#39|amp);/g, (_, name: string) => ENTITIES[name] ?? '')
 
 export function wrapText(text: string, width: number = WIDTH): string {
-  const lines: string[] = []
-  let line = ''
-  for (const word of text.split(/\s+/).filter(Boolean)) {
-    if (line !== '' && line.length + 1 + word.length > width) {
-      lines.push(line)
-      line = word
-    } else line = line === '' ? word : `${line} ${word}`
+  const [first = '', ...words] = text.split(/\s+/).filter(Boolean)
+  const lines = [first]
+  for (const word of words) {
+    const line = `${lines.at(-1)} ${word}`
+    if (line.length > width) lines.push(word)
+    else lines[lines.length - 1] = line
   }
-  return [...lines, line].join('\n')
+  return lines.join('\n')
 }
 
 /** What an MJML body says, in Markdown, for the plain text and the lesson's page: texts, buttons and images. */
