@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
+import { hostname } from 'node:os'
 import path from 'node:path'
-import { type RecordedStore, readRecord, recordedStore } from '../core/daemon-record.ts'
+import { isSameStore, type RecordedStore, readRecord, recordedStore } from '../core/daemon-record.ts'
 import type { Environment, StoreAddress } from '../core/env/settings.ts'
 import { malformedStoreSentence, malformedStores, rawValue, readSettings } from '../core/env/settings.ts'
 import type { History } from '../core/status/history.ts'
@@ -19,23 +20,28 @@ export function storeAddress(
   isNew = false,
 ): StoreAddress {
   if (malformedStores(env).includes('STORE_URL')) throw wrongUsage(malformedStoreSentence('STORE_URL'))
-  const file = path.join(dataFolder(context, data), 'platform.sqlite')
+  const folder = dataFolder(context, data)
+  const file = path.join(folder, 'platform.sqlite')
   const address = readSettings(context.platform, env).store.address ?? { kind: 'sqlite', file }
   const named: StoreAddress =
     address.kind === 'sqlite' ? { kind: 'sqlite', file: path.resolve(context.cwd, address.file) } : address
   // A store that was named explicitly has nothing to do with the folder in the working directory.
   const isSet = rawValue(env, 'STORE_URL') !== undefined
-  if (!isSet || (data !== undefined && !isNew)) assertSameStore(context, named, data, isSet)
+  if (!isSet || (data !== undefined && !isNew)) assertSameStore(folder, named, { isSet, isNew })
   return named
 }
 
 /** Refuses to act on another store than the daemon of the folder, because an env file was not named or the store has moved. */
-function assertSameStore(context: Context, named: StoreAddress, data: string | undefined, isSet: boolean) {
-  const folder = dataFolder(context, data)
+function assertSameStore(
+  folder: string,
+  named: StoreAddress,
+  { isSet, isNew }: Readonly<Record<'isSet' | 'isNew', boolean>>,
+) {
   const record = readRecord(folder)
   const here = recordedStore(named)
-  if (record === undefined || (record.store.kind === here.kind && record.store.location === here.location))
-    return
+  if (record === undefined || isSameStore(record.store, here)) return
+  // In a container, whose host name is its own, no env file can be forgotten: the next daemon has the same environment.
+  if (isNew && record.host !== hostname() && record.envFiles.length === 0) return
   const where = (store: RecordedStore) =>
     store.kind === 'postgres' ? `PostgreSQL (${store.location})` : store.location
   const files = record.envFiles.map((file) => `--env-file ${file}`).join(' ')
@@ -101,22 +107,11 @@ export async function openLocal(
   data: string | undefined,
   history?: History,
 ): Promise<{ platform: OpenedPlatform; close: () => Promise<void> }> {
+  const { platform, clock, random } = context
   const store = await openLocalStore(context, env, data)
-  const platform = openPlatform({
-    env,
-    platform: context.platform,
-    store,
-    ...(history && { history }),
-    clock: context.clock,
-    random: context.random,
-  })
-  return {
-    platform,
-    async close() {
-      await platform.close()
-      await store.close()
-    },
-  }
+  const opened = openPlatform({ env, platform, store, clock, random, ...(history && { history }) })
+  const close = () => opened.close().then(() => store.close())
+  return { platform: opened, close }
 }
 
 /**

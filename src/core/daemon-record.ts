@@ -47,6 +47,9 @@ export function recordedStore(address: StoreAddress): RecordedStore {
   return { kind: 'postgres', location: postgresLocation(address.url.reveal()) }
 }
 
+export const isSameStore = (one: RecordedStore, other: RecordedStore) =>
+  one.kind === other.kind && one.location === other.location
+
 /** Writes what a daemon says of itself, and keeps and gives what others say that run with the same folder. */
 export function recordDaemon(folder: string, own: DaemonRecord): readonly DaemonRecord[] {
   const { others: beside = [], ...last } = readRecord(folder) ?? own

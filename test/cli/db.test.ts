@@ -1,4 +1,5 @@
 import { chown, copyFile, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import path from 'node:path'
 import { generateIdentity, identityToRecipient } from 'age-encryption'
 import Database from 'better-sqlite3'
@@ -335,25 +336,35 @@ test('the audit log names the user behind sudo, and where SSH came from', () => 
   expect(currentOperator({ SSH_CONNECTION: 'no address' }).place).not.toContain('ssh')
 })
 
-test('migrate takes a store that is set at its word, also where the folder’s daemon had another one until now', async () => {
+test('migrate takes the settings of a container, or a store that is set, at their word, whatever the folder’s daemon had', async () => {
   const { db, cwd } = await operator({ '.env': 'STORE_URL=sqlite:next.sqlite\n' })
   await mkdir(path.join(cwd, '.platformctl'))
-  writeRecord(path.join(cwd, '.platformctl'), {
-    version: 1,
-    pid: 1,
-    host: 'before',
-    startedAt: '2026-11-22T00:00:00.000Z',
-    build: null,
-    store: { kind: 'sqlite', location: path.join(cwd, 'first.sqlite') },
-    envFiles: [],
-    schedule: true,
-    urls: {},
-  })
+  const record = (host: string, envFiles: readonly string[] = []) =>
+    writeRecord(path.join(cwd, '.platformctl'), {
+      version: 1,
+      pid: 1,
+      host,
+      startedAt: '2026-11-22T00:00:00.000Z',
+      build: null,
+      store: { kind: 'postgres', location: 'db.example.com:5432/platform' },
+      envFiles,
+      schedule: true,
+      urls: {},
+    })
+  record(hostname())
   const folder = ['--data', '.platformctl']
   // As the containers of `deploy init compose` after their STORE_URL was set: they start once this has passed.
   expect(await db('migrate', ...folder, '--env-file', '.env')).toMatchObject({ code: 0 })
   expect(await readdir(cwd)).toContain('next.sqlite')
   // What acts on what is in a store asks which is meant.
   expect(await db('verify', ...folder, '--env-file', '.env')).toMatchObject({ code: 2, stdout: '' })
+  // A person may have forgotten it.
   expect(await db('migrate', ...folder)).toMatchObject({ code: 2, stdout: '' })
+  record('before', ['/etc/platformctl/env'])
+  expect(await db('migrate', ...folder)).toMatchObject({ code: 2, stdout: '' })
+  // As the containers after STORE_URL was removed: each has a host name of its own, and its environment is the next daemon's.
+  record('before')
+  expect(await db('migrate', ...folder)).toMatchObject({ code: 0 })
+  expect(await readdir(path.join(cwd, '.platformctl'))).toContain('platform.sqlite')
+  expect(await db('verify', ...folder)).toMatchObject({ code: 2, stdout: '' })
 })
