@@ -62,7 +62,8 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     const { poolSize } = settings.store
     const address = storeAddress(settings, dataFolder)
     isStoreRefused = true
-    const store = await openOwnedStore(address, definition.name, { poolSize, log, onLost }, options.adopt)
+    const opening = { poolSize, log, onLost, before: readRecord(dataFolder)?.store }
+    const store = await openOwnedStore(address, definition.name, opening, options.adopt)
     isStoreRefused = false
     closing.store = () => store.close()
     const history = await openHistoryOf(options, address, onLost)

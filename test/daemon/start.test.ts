@@ -9,7 +9,7 @@ import { openInbox } from '../../src/cli/demo/inbox.ts'
 import { readRecord, writeRecord } from '../../src/core/daemon-record.ts'
 import { DAY_MS, HOUR_MS } from '../../src/core/durations.ts'
 import { systemClock } from '../../src/core/host.ts'
-import { openHistory } from '../../src/core/store/open.ts'
+import { openHistory, openMaintenance } from '../../src/core/store/open.ts'
 import { ListenError } from '../../src/daemon/listen.ts'
 import type { DaemonOptions } from '../../src/daemon/options.ts'
 import { startLearningDaemon } from '../support/daemon.ts'
@@ -223,6 +223,25 @@ test('a daemon warns at its start of another that runs the same services with it
   // The numbers of processes of a container that was replaced say nothing here.
   expect(await startBeside(running.urls, 'replaced')).toBeUndefined()
   expect(await startBeside(running.urls)).toBe(process.ppid)
+})
+
+test('a daemon warns at its start that its store is new where the last one of its folder had another', async () => {
+  const dataFolder = await emptyFolder()
+  const warned = async (STORE_URL?: string) => {
+    const { close, said } = await started({ dataFolder, env: STORE_URL === undefined ? {} : { STORE_URL } })
+    await close()
+    return said('store_new')
+  }
+  expect(await warned()).toBeUndefined()
+  const next = path.join(dataFolder, 'next.sqlite')
+  // The container that migrates has made it.
+  const maintenance = await openMaintenance({ kind: 'sqlite', file: next })
+  await maintenance.migrate()
+  await maintenance.close()
+  expect(await warned(`sqlite:${next}`)).toMatchObject({ before: path.join(dataFolder, 'platform.sqlite') })
+  expect(await warned(`sqlite:${next}`)).toBeUndefined()
+  // Back in a store that has been used.
+  expect(await warned()).toBeUndefined()
 })
 
 test('it stops in order: health fails for the whole grace time, then nothing listens, then its files are closed', async () => {

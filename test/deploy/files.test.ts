@@ -283,7 +283,7 @@ test.each(['Kiln School', 'Töpferei & Söhne', `${'a'.repeat(29)} b`, '-', '窯
 
 test('a witness is started with the same words everywhere, by a secret from a file and with what it keeps on a volume', async () => {
   const words = 'witness --platform https://www.example.com --name vienna'
-  const compose = parse(await read('deploy/compose.witness.yaml')) as {
+  const compose = parse(await read('deploy/compose.witness.yaml'), { merge: true }) as {
     services: { witness: { command: string[]; environment: Record<string, string>; volumes: string[] } }
   }
   const { command, environment, volumes } = compose.services.witness

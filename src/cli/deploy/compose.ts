@@ -19,6 +19,28 @@ const POSTGRES = `  postgres:
       - postgres
 `
 
+/** What every container of ours has. */
+const SERVICE = `x-service: &service
+  restart: unless-stopped
+  volumes:
+    - data:/data
+  tmpfs:
+    - /tmp
+  read_only: true
+  security_opt:
+    - no-new-privileges:true
+  cap_drop:
+    - ALL
+  stop_grace_period: 120s
+  mem_limit: 512m
+  logging:
+    driver: json-file
+    options:
+      max-size: 10m
+      max-file: "5"
+
+`
+
 const linesOf = (names: readonly string[], line: (name: string) => string) =>
   names.toSorted().map(line).join('')
 
@@ -74,29 +96,11 @@ ${envFiles('web')}    command: [ "db", "migrate", "--data", "/data" ]
 #   docker compose -f ${file('compose.yaml')} up --detach --wait
 # Beside this file: settings of all services in .env, secrets of one service in ${services.map(({ name: role }) => `${role}.env`).join(', ')}. Each is optional,
 # because an empty environment is a valid one. platformctl env list says which service reads what.
-# With PostgreSQL instead of an SQLite file: set POSTGRES_PASSWORD and STORE_URL in .env, then
+# With PostgreSQL instead of an SQLite file (of a platform in use: platformctl runbook moving-day): set POSTGRES_PASSWORD
+# and STORE_URL in .env, then
 #   docker compose -f ${file('compose.yaml')} --profile postgres up --detach --wait
 
-x-service: &service
-  restart: unless-stopped
-  volumes:
-    - data:/data
-  tmpfs:
-    - /tmp
-  read_only: true
-  security_opt:
-    - no-new-privileges:true
-  cap_drop:
-    - ALL
-  stop_grace_period: 120s
-  mem_limit: 512m
-  logging:
-    driver: json-file
-    options:
-      max-size: 10m
-      max-file: "5"
-
-name: ${yamlName(name)}
+${SERVICE}name: ${yamlName(name)}
 
 services:
 ${all.map(({ text }) => text).join('\n')}
@@ -134,13 +138,11 @@ ${names.map((one) => `  ${yamlName(one)}:\n    file: secrets/${one}\n`).join('')
 # User 1000 must be able to read the secret; the platform lists it as NAME:SECRET. witness.env, beside this file, holds the
 # variables of an alert channel. Replace the address and the name; add --peer and the address of each other witness.
 
-name: ${name}-witness
+${SERVICE}name: ${name}-witness
 
 services:
   witness:
     image: ${name}-web:\${BUILD_STAMP:-local}
-    volumes:
-      - data:/data
     secrets:
       - WITNESS_SECRET
     environment:
@@ -151,26 +153,14 @@ services:
     ports:
       - '127.0.0.1:${WITNESS.port}:${WITNESS.port}'
     command: [ ${words.map((word) => JSON.stringify(word)).join(', ')} ]
-    restart: unless-stopped
     # Healthy while it answers, also when the platform does not.
     healthcheck:
       test: [ "CMD", "node", "-e", "require('http').get('http://127.0.0.1:${WITNESS.port}/health', (r) => process.exit(r.statusCode === 200 ? 0 : 1)).on('error', () => process.exit(1))" ]
       interval: 30s
       timeout: 6s
       retries: 3
-    logging:
-      driver: json-file
-      options:
-        max-size: 10m
-        max-file: "5"
-    cap_drop:
-      - ALL
+    <<: *service
     mem_limit: 256m
-    read_only: true
-    security_opt:
-      - no-new-privileges:true
-    tmpfs:
-      - /tmp
 
 volumes:
   data:

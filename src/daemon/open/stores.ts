@@ -1,4 +1,5 @@
 import { once } from '../../core/calls.ts'
+import { isSameStore, type RecordedStore, recordedStore } from '../../core/daemon-record.ts'
 import type { Settings, StoreAddress } from '../../core/env/settings.ts'
 import { malformedStoreSentence, malformedStores, type StoreVariable } from '../../core/env/settings.ts'
 import { PlatformError } from '../../core/errors.ts'
@@ -7,10 +8,13 @@ import { type Secret, secret } from '../../core/secret.ts'
 import { StoreOpenError } from '../../core/store/errors.ts'
 import { openStore } from '../../core/store/open.ts'
 import { assertOwner } from '../../core/store/sql.ts'
-import type { Store } from '../../core/store/store.ts'
+import type { Store, StoreOptions } from '../../core/store/store.ts'
 import type { OpenOptions } from '../embedding.ts'
 
 const IN_MEMORY = 'STORE_URL is not set: subscriptions are kept in memory and end with the process'
+const NEW =
+  'this store is new, and the last daemon of this folder had another one: to move what is there, stop this daemon and follow platformctl runbook moving-day'
+
 /** The keys in use: those from the settings, or else those that the store keeps. */
 export interface Keys {
   readonly linkKey: Secret
@@ -79,15 +83,20 @@ export function openStores(
   return { store, jobStore, keys, known, isKept, end }
 }
 
+/** Opens a store, which the first platform claims; warns where it is new to a daemon that had another one `before`. */
 export async function openOwnedStore(
   address: StoreAddress | undefined,
   platform: string,
-  options: Parameters<typeof openStore>[1],
+  options: StoreOptions & { readonly before?: RecordedStore | undefined },
   adopt?: boolean,
 ): Promise<Store> {
+  const { before, log } = options
   const store = await openStore(address, options)
   try {
+    const isNew = before && address && (await store.owner.name()) === undefined
     assertOwner(await store.owner.claim(platform, adopt), platform)
+    if (isNew && !isSameStore(before, recordedStore(address)))
+      log?.warn('store_new', NEW, { before: before.location })
     return store
   } catch (error) {
     await store.close()
