@@ -34,3 +34,6 @@ export type Service = string
 
 /** The service that serves the routes; every platform has it. */
 export const WEB = 'web'
+
+/** The probe by which web asks a service that has the name of another probe of web. No service has such a name. */
+export const namesakeProbeName = (service: Service) => `${service}_service`

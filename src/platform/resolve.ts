@@ -250,9 +250,12 @@ function probesOf(
   const { without = [], probes = {} } = definition
   const names = services.map(({ name }) => name)
   const kept = probesKept(preset, names, without)
-  const known = new Set(kept.filter(({ service }) => service === WEB).map(({ name }) => name))
+  const own = Object.entries(probes).map(([name, probe]) => ownProbe(name, probe))
+  const ofWeb = new Set([...kept, ...own].filter(({ service }) => service === WEB).map(({ name }) => name))
+  // The preset has probes of its own services.
+  const asked = new Set([WEB, ...preset.services.map(({ name }) => name)])
   const neighbours = services
-    .filter(({ name, address }) => name !== WEB && address !== undefined && !known.has(name))
-    .map((service) => neighbourProbe(service))
-  return [...kept, ...neighbours, ...Object.entries(probes).map(([name, probe]) => ownProbe(name, probe))]
+    .filter(({ name, address }) => address !== undefined && !asked.has(name))
+    .map((service) => neighbourProbe(service, { isNamesake: ofWeb.has(service.name) }))
+  return [...kept, ...neighbours, ...own]
 }

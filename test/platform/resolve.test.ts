@@ -109,6 +109,17 @@ test('probes of what is left out are gone, and services with an address are aske
   expect(without.filter(({ name, service }) => service === 'web' && name === 'api')).toHaveLength(1)
 })
 
+test('a service that has the name of another probe of web is asked too, under a name of its own', () => {
+  const named = { address: 'NEXT_PUBLIC_SITE_URL', format: 'status' } as const
+  const { probes } = base({
+    services: { web: {}, payments: named, bookings: named, shop: named },
+    probes: { bookings: { service: 'web', tcp: 'a:1' } },
+  })
+  const asking = probes.filter(({ meaning }) => meaning === 'not checked, as its address is not set')
+  expect(asking.map(({ name }) => name)).toEqual(['payments_service', 'bookings_service', 'shop'])
+  expect(new Set(probes.map(({ name }) => name)).size).toBe(probes.length)
+})
+
 test('services keep what their preset says of them, and have a path for each format', () => {
   const [web] = base().services
   const services = (definition: PlatformDefinition['services']) =>

@@ -12,7 +12,7 @@ import { within } from '../host.ts'
 import { holdsText } from '../mail/holds.ts'
 import { MailFault } from '../mail/outcome.ts'
 import { minute } from '../sentences.ts'
-import { type ServiceDefinition, WEB } from '../service.ts'
+import { namesakeProbeName, type ServiceDefinition, WEB } from '../service.ts'
 import type { ProbeDefinition, ProbeParts, StoreProbe } from './probe.ts'
 import { degraded, failing, ok, type ProbeContext, type ProbeResult, skipped } from './probe.ts'
 
@@ -89,10 +89,13 @@ const NEIGHBOUR_DEADLINE_MS = 1300
 /** A probe that asks another service for its health, if its address is set. Web asks only on a deep request. */
 export function neighbourProbe(
   target: ServiceDefinition,
-  { service = WEB, deadlineMs = NEIGHBOUR_DEADLINE_MS }: { service?: string; deadlineMs?: number } = {},
+  options: { service?: string; deadlineMs?: number; isNamesake?: boolean } = {},
 ): ProbeDefinition {
+  const { service = WEB, deadlineMs = NEIGHBOUR_DEADLINE_MS, isNamesake } = options
   return {
     name: target.name,
+    // What explains a fault of the service explains this one.
+    ...(isNamesake && { name: namesakeProbeName(target.name), dependsOn: () => [target.name] }),
     service,
     deadlineMs,
     meaning: 'not checked, as its address is not set',

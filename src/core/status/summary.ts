@@ -2,7 +2,7 @@ import { DAY_MS, HOUR_MS } from '../durations.ts'
 import type { ProbeState } from '../health/probe.ts'
 import type { Announcement, StatusUpdate } from '../incidents/incident.ts'
 import { dependsOn, NO_PREREQUISITES, type Prerequisites, rootsOf } from '../incidents/prerequisites.ts'
-import type { Service } from '../service.ts'
+import { namesakeProbeName, type Service } from '../service.ts'
 import { count, type Histogram, merge, quantile } from './histogram.ts'
 import {
   DAYS_KEPT,
@@ -117,8 +117,9 @@ export function summarise(
 
   const services = names.flatMap((service): ServiceStatus[] => {
     const own = find(service, WHOLE_SERVICE)
-    const observer = names.find((other) => other !== service && isFresh(find(other, service)))
-    const elsewhere = observer === undefined ? undefined : find(observer, service)
+    const seenBy = (other: Service) => find(other, namesakeProbeName(service)) ?? find(other, service)
+    const observer = names.find((other) => other !== service && isFresh(seenBy(other)))
+    const elsewhere = observer === undefined ? undefined : seenBy(observer)
     const series = isFresh(own) ? own : (elsewhere ?? own)
     if (series === undefined) return []
     const build = recorded.builds.find((one) => one.service === service && now - one.seenAt < FRESH_MS)

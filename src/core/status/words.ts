@@ -101,10 +101,8 @@ function follows(probe: Line, summary: Summary, labels: Labels, before: readonly
   const lines = summary.services.flatMap((service) => service.probes)
   if (lines.some((one) => one.state === 'failing' && dependsOn(summary.prerequisites, probe, one)))
     return true
-  const neighbour = labels.isService(probe.probe)
-    ? summary.services.find(({ service }) => service === probe.probe)
-    : undefined
-  if (neighbour?.seenFrom !== undefined) return true
+  const neighbour = summary.services.find(({ service }) => service === probe.probe)
+  if (neighbour?.seenFrom !== undefined) return neighbour.whole.state === probe.state
   return (neighbour?.probes ?? []).some(
     (one) =>
       one.state === probe.state &&

@@ -133,6 +133,24 @@ test('a service that records nothing any more is shown as web sees it now, and o
   expect(shown(seen(OLD))).toEqual([])
 })
 
+test('a service that has the name of another probe of web is shown as web sees the service', () => {
+  const seen = (payments: ProbeState, service: ProbeState) =>
+    summaryOf(
+      {
+        series: [
+          series({ state: 'failing' }),
+          series({ probe: 'payments', state: payments }),
+          series({ probe: 'payments_service', state: service }),
+        ],
+      },
+      ['web', 'payments'],
+    )
+  const stateOf = ({ services }: ReturnType<typeof seen>) => services[1]?.whole.state
+  expect(stateOf(seen('skipped', 'failing'))).toBe('failing')
+  expect(stateOf(seen('failing', 'ok'))).toBe('ok')
+  expect(verdict(seen('failing', 'ok'), labels)).toBe('Payments (Web) is failing')
+})
+
 test('the whole is failing if anything is, then unknown, then degraded', () => {
   const whole = (...states: [ProbeState, number][]) =>
     summaryOf({ series: states.map(([state, at], n) => series({ service: SERVICES[n] ?? '', state, at })) })
