@@ -12,6 +12,7 @@ export function ownProbe(name: string, probe: ProbeInput): ProbeDefinition {
   return {
     name,
     service,
+    hasDeep: true,
     ...given({ group, label, optional, meaning, deadlineMs }),
     ...(dependsOn !== undefined && { dependsOn: () => dependsOn }),
     ...run(probe),

@@ -120,12 +120,14 @@ test('keeps the definition’s fields of a probe, and no others', () => {
   expect(ownProbe('kiln', { service: 'web', check: async () => ({ state: 'ok' }) })).toEqual({
     name: 'kiln',
     service: 'web',
+    hasDeep: true,
     open,
   })
   const texts = { group: 'kiln', label: 'Kiln', optional: false, meaning: 'no firings' }
   expect(ownProbe('kiln', { service: 'web', tcp: 'KILN_URL', deadline: '1500ms', ...texts })).toEqual({
     name: 'kiln',
     service: 'web',
+    hasDeep: true,
     ...texts,
     deadlineMs: 1500,
     target: open,

@@ -23,7 +23,13 @@ async function probed(
     deep = true,
     env = {},
     network = { ca: CERTIFICATE.cert },
-  }: { deep?: boolean; env?: Record<string, string>; network?: ProbeParts['network'] } = {},
+    service = 'web',
+  }: {
+    deep?: boolean
+    env?: Record<string, string>
+    network?: ProbeParts['network']
+    service?: string
+  } = {},
 ) {
   const definition: PlatformDefinition = {
     preset: 'base',
@@ -34,7 +40,8 @@ async function probed(
         variables: { KILN_URL: { kind: 'text' }, KILN_NAME: { kind: 'text' } },
       },
     },
-    probes: { kiln: { service: 'web', ...probe } },
+    services: { web: {}, jobs: { port: 0 } },
+    probes: { kiln: { service, ...probe } },
   }
   const platform = resolvePlatform(definition, { folder: '/' })
   const settings = readSettings(platform, env)
@@ -42,8 +49,8 @@ async function probed(
   const parts = { settings, network, clock: systemClock } as unknown as ProbeParts
   const found = platform.probes.filter(({ name }) => name === 'kiln')
   const health = createHealth({
-    service: 'web',
-    probes: openProbes(found, 'web', parts),
+    service,
+    probes: openProbes(found, service, parts),
     clock: systemClock,
     build: undefined,
     startedAt: 0,
@@ -242,6 +249,12 @@ test('a target in a variable is skipped until that is set, and tried by deep che
   expect(asked).toBe(0)
   expect(await probed({ http: 'KILN_URL' }, { env })).toMatchObject({ state: 'ok', checked: true })
   expect(asked).toBe(1)
+})
+
+test('a target of a service other than web is tried by deep checks alone, too', async () => {
+  const queue = { tcp: NOBODY }
+  expect(await probed(queue, { service: 'jobs' })).toMatchObject({ state: 'failing' })
+  expect(await probed(queue, { service: 'jobs', deep: false })).toEqual({ state: 'ok', checked: false })
 })
 
 const REPORT = JSON.stringify({ status: 'up', checks: [{ name: 'kiln', ok: true }], owner: null })

@@ -105,8 +105,7 @@ export function neighbourProbe(
       return async (context) => {
         if (url === undefined) return skipped('its address is not set')
         if (service === WEB && !context.deep) return ok(false)
-        const { serviceState } = await reach()
-        return serviceState(target, { ...parts, url }, context)
+        return (await reach()).serviceState(target, { ...parts, url }, context)
       }
     },
   }
@@ -125,10 +124,9 @@ function integrationProbe(
     ...given({ label }),
     target: addressOf,
     open: (parts) => {
-      const url = addressOf(parts.settings)
-      const live =
-        url && (async (context: ProbeContext) => (await reach()).reachable({ ...parts, url }, context))
-      return configured(parts.settings, name, live || undefined, url !== undefined)
+      const url = addressOf(parts.settings) ?? ''
+      const live: Check = async (context) => (await reach()).reachable({ ...parts, url }, context)
+      return configured(parts.settings, name, live, url !== '')
     },
   }
 }

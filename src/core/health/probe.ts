@@ -149,6 +149,8 @@ export interface ProbeDefinition {
   readonly applies?: (settings: Settings) => boolean
   /** Never failing: reported as degraded instead. */
   readonly optional?: boolean
+  /** Whether a deep request checks more, as those of web may; other services answer no such request over HTTP. */
+  readonly hasDeep?: boolean
   /** The longest it may take; never more than half the deadline of the whole answer, which is also the default. */
   readonly deadlineMs?: number
   /** Consequence of a failure for visitors and operators; default: the group's `absent`. */
@@ -164,7 +166,7 @@ export interface ProbeDefinition {
 }
 
 /** A probe of one process, ready to run. `run` may reject: the runner turns that into `failing`. */
-export interface Probe extends Pick<ProbeDefinition, 'name' | 'deadlineMs' | 'optional'> {
+export interface Probe extends Pick<ProbeDefinition, 'name' | 'deadlineMs' | 'optional' | 'hasDeep'> {
   readonly run: (context: ProbeContext) => Promise<ProbeResult>
 }
 

@@ -63,17 +63,12 @@ function valueAt(whole: unknown, path: string): unknown {
 
 /** Another service of the platform, asked for its shallow health: reachable and not failing. */
 export async function serviceState(
-  { name: service, health: path, format }: Pick<ServiceDefinition, 'name' | 'health' | 'format'>,
+  target: Pick<ServiceDefinition, 'name' | 'health' | 'format'>,
   options: ReachOptions,
   { signal }: ProbeContext,
 ): Promise<ProbeResult> {
-  const health = await probeRemote({
-    ...options,
-    service,
-    health: path,
-    format,
-    signal,
-  })
+  const { name: service } = target
+  const health = await probeRemote({ ...options, ...target, service, signal })
   if (!health.reached) return failing(`no health to be had: ${health.reason}`)
   const { state, build } = health.report
   if (!health.foreign)

@@ -38,17 +38,15 @@ export function createHealth(input: {
     const budgetMs = Math.min(probe.deadlineMs ?? deadlineMs / 2, deadlineMs / 2)
     const run = (deep: boolean) => trailing(() => runProbe(probe, deep, clock, budgetMs))
     const shallow = run(false)
-    // Other services have no deep checks: a deep request shares the run of a shallow one.
-    return { name: probe.name, shallow, deep: service === WEB ? run(true) : shallow }
+    // What has no deep check shares the run of a shallow request.
+    return { name: probe.name, shallow, deep: service === WEB || probe.hasDeep ? run(true) : shallow }
   })
   return {
     async check({ deep }) {
       const began = clock.monotonic()
-      const run = async (flight: (typeof flights)[number]) => {
-        const result = await (deep ? flight.deep() : flight.shallow())
-        return [flight.name, result] as [string, ProbeResult]
-      }
-      const results = await Promise.all(flights.map(run))
+      const results = await Promise.all(
+        flights.map(async (one) => [one.name, await (deep ? one.deep() : one.shallow())] as const),
+      )
       if (stopping?.()) results.push([LIFECYCLE, failing('the daemon stops')])
       return {
         service,
@@ -105,8 +103,7 @@ export function logChanges(health: Health, log: Log): Health {
       const report = await health.check(options)
       // A stopping daemon logs that by itself, and no probe is at fault.
       if (Object.hasOwn(report.probes, LIFECYCLE)) return report
-      // Only web has two kinds of health.
-      const depth = options.deep && report.service === WEB ? 'deep' : 'shallow'
+      const depth = options.deep ? 'deep' : 'shallow'
       if (report.state !== before[depth]) announce(report, depth, before[depth], log)
       before[depth] = report.state
       return report

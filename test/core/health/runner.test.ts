@@ -6,8 +6,9 @@ import { systemClock, systemRandom } from '../../../src/core/host.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 
 const ok: ProbeResult = { state: 'ok', checked: true }
+const PLAIN = { clock: systemClock, build: undefined, startedAt: 0 }
 const health = (probes: Parameters<typeof createHealth>[0]['probes'], deadlineMs = 2000) =>
-  createHealth({ service: 'web', probes, clock: systemClock, build: undefined, startedAt: 0, deadlineMs })
+  createHealth({ ...PLAIN, service: 'web', probes, deadlineMs })
 
 const never = () => new Promise<never>(() => {})
 const checked = (probes: Parameters<typeof health>[0], deadlineMs?: number) =>
@@ -227,6 +228,23 @@ test('each change of state is logged once, with the probes to blame', async () =
     { ...common, level: 'error', from: 'degraded', to: 'failing', probes: 'store: the reason' },
     { ...common, level: 'info', from: 'failing', to: 'ok' },
   ])
+})
+
+test('of a service other than web, the probes of a definition check live on a deep request, and others never', async () => {
+  const asked: string[] = []
+  const probe = (name: string, hasDeep?: boolean) => ({
+    name,
+    ...(hasDeep && { hasDeep }),
+    run: async ({ deep }: { readonly deep: boolean }) => {
+      asked.push(`${name} ${deep}`)
+      return ok
+    },
+  })
+  const probes = [probe('queue', true), probe('job_store')]
+  const { check } = createHealth({ ...PLAIN, service: 'jobs', probes })
+  await check({ deep: true })
+  await check({ deep: false })
+  expect(asked).toEqual(['queue true', 'job_store false', 'queue false', 'job_store false'])
 })
 
 test('a probe that fails only when it is tried live is logged once, however shallow and deep checks alternate', async () => {
