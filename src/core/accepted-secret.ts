@@ -1,10 +1,10 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { SecretPair } from './secret.ts'
+import type { RotatingSecret } from './secret.ts'
 
 const digest = (value: string) => createHash('sha256').update(value).digest()
 
 /** Whether this value is accepted. All are hashed and compared, so the time depends on neither length nor match. */
-export function isAcceptedSecret(given: string | undefined, secret: SecretPair | undefined): boolean {
+export function isAcceptedSecret(given: string | undefined, secret: RotatingSecret | undefined): boolean {
   const asked = digest(given ?? '')
   const equal = (secret?.accepted ?? []).map((one) => timingSafeEqual(asked, digest(one.reveal())))
   return given !== undefined && equal.includes(true)

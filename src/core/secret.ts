@@ -18,7 +18,7 @@ export function secret(value: string): Secret {
 }
 
 /** A secret that can be rotated: `current` signs and is sent, and each of `accepted` (it included) is still valid. */
-export interface SecretPair {
+export interface RotatingSecret {
   readonly current: Secret
   readonly accepted: readonly Secret[]
 }
@@ -26,11 +26,11 @@ export interface SecretPair {
 /** The entries of a list, separated by commas; of a secret that is being rotated (CONTRACT §9.4), the newest first. */
 export const splitList = (value: string): string[] => value.split(',').flatMap((part) => part.trim() || [])
 
-/** A secret, or two separated by a comma; undefined when there is none, or more than two. */
-export function secretPair(value: string): SecretPair | undefined {
+/** A secret, or several separated by commas; undefined when there is none. */
+export function rotatingSecret(value: string): RotatingSecret | undefined {
   const accepted = splitList(value).map(secret)
   const [current] = accepted
-  return current === undefined || accepted.length > 2 ? undefined : { current, accepted }
+  return current && { current, accepted }
 }
 
 /** Whether an Authorization header can carry a secret as a bearer token: visible ASCII characters, and no space. */

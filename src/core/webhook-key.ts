@@ -7,8 +7,8 @@ const SIGNING = `(?:whsec_)?${BASE64}`
 /** A DER sequence, as every public key is, begins with M in base64. */
 const PUBLIC = `(?=M)${BASE64}`
 
-/** Finds values that are not one key, or two separated by a comma. */
-const unless = (key: string) => new RegExp(`^(?!\\s*${key}(?:\\s*,\\s*${key})?\\s*$)`)
+/** Finds values that are not one key, or several separated by commas. */
+const unless = (key: string) => new RegExp(`^(?!\\s*${key}(?:\\s*,\\s*${key})*\\s*$)`)
 
 /**
  * Rules about keys that cannot be used: the daemon calls them wrong usage, as it does a malformed STORE_URL. They refuse

@@ -173,7 +173,7 @@ test('deep checks that no token gates run at most once a second, and none answer
 })
 
 test('a malformed health token opens nothing', async () => {
-  const { ask } = open({ HEALTH_DEEP_TOKEN: 'one-of-three,two-of-three,three-of-three' })
+  const { ask } = open({ HEALTH_DEEP_TOKEN: 'one-of-three,two of three,three-of-three' })
   for (const headers of [{}, { Authorization: 'Bearer one-of-three' }])
     expect((await ask('/api/health?deep=1', '198.51.100.1', headers as Record<string, string>)).status).toBe(
       401,

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { hasBearer } from '../../src/core/access/identity.ts'
 import { readUnsubscribeLink, unsubscribeBy } from '../../src/core/course/links.ts'
 import { openFingerprints } from '../../src/core/fingerprints.ts'
-import { secret, secretPair } from '../../src/core/secret.ts'
+import { rotatingSecret, secret } from '../../src/core/secret.ts'
 import { odds } from '../support/odds.ts'
 
 const SECRET = 'a-dispatch-secret-of-thirty-two-b'
@@ -40,7 +40,7 @@ test.each([
   ['almost right', `${SECRET.slice(0, -1)}x`],
   ['wrong from the start', `x${SECRET.slice(1)}`],
 ])('checking a bearer that is %s takes as long as any other', (_, given) => {
-  const configured = secretPair(SECRET)
+  const configured = rotatingSecret(SECRET)
   const other = bearer('z'.repeat(SECRET.length))
   const asked = bearer(given)
   expect(hasBearer(asked, configured)).toBe(false)

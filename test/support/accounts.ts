@@ -3,7 +3,7 @@ import Database from 'better-sqlite3'
 import { SignJWT } from 'jose'
 import { onTestFinished } from 'vitest'
 import type { Message, Transport } from '../../src/core/mail/mailer.ts'
-import { type SecretPair, secretPair } from '../../src/core/secret.ts'
+import { type RotatingSecret, rotatingSecret } from '../../src/core/secret.ts'
 import { openPlatform, type PlatformOptions } from '../../src/daemon/index.ts'
 import { emptyFolder } from './folder.ts'
 import { testTransport } from './test-transport.ts'
@@ -17,10 +17,10 @@ const DATASTORE = {
   DATASTORE_JWT_SECRET: JWT_SECRET,
 }
 
-/** A secret as settings hold it: one value, or two separated by a comma. */
-export function pairOf(value: string): SecretPair {
-  const pair = secretPair(value)
-  if (pair === undefined) throw new TypeError('a test needs one secret or two')
+/** A secret as settings hold it: one value, or several separated by commas. */
+export function pairOf(value: string): RotatingSecret {
+  const pair = rotatingSecret(value)
+  if (pair === undefined) throw new TypeError('a test needs a secret')
   return pair
 }
 

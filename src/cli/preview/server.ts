@@ -4,7 +4,7 @@ import { bodyLimit } from 'hono/body-limit'
 import { isAcceptedSecret } from '../../core/accepted-secret.ts'
 import { isRecord } from '../../core/is-record.ts'
 import { mimeOf } from '../../core/mail/transports/mime.ts'
-import { secretPair } from '../../core/secret.ts'
+import { rotatingSecret } from '../../core/secret.ts'
 import { mailRoutes } from '../pages/mails.ts'
 import { createEvents, serveLocally } from '../pages/site.ts'
 import { mailsPreview, meaningsPage, type School } from './page.ts'
@@ -14,7 +14,7 @@ import { templateFault, type Workshop } from './workshop.ts'
 /** Keeps other accounts of this machine, which can open the preview too, from sending mail through it. */
 function createSession() {
   const [key = '', token = ''] = [1, 2].map(() => randomBytes(24).toString('base64url'))
-  let open = secretPair(key)
+  let open = rotatingSecret(key)
   return {
     /** For the fragment of the printed address, which no server sees and no other account reads. */
     key,
@@ -24,7 +24,7 @@ function createSession() {
       open = undefined
       return token
     },
-    isHeldBy: (given: string | undefined) => isAcceptedSecret(given, secretPair(token)),
+    isHeldBy: (given: string | undefined) => isAcceptedSecret(given, rotatingSecret(token)),
   }
 }
 

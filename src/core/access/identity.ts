@@ -7,7 +7,7 @@ import { codeOf, PlatformError } from '../errors.ts'
 import type { Clock } from '../host.ts'
 import { isRecord } from '../is-record.ts'
 import { boundedBody, proxiedFetch } from '../network/proxy.ts'
-import type { SecretPair } from '../secret.ts'
+import type { RotatingSecret } from '../secret.ts'
 
 /** The sender of a request: a person with an account, or a back end of the platform's own (the service role). */
 export type Identity =
@@ -172,12 +172,12 @@ export function bearerOf(request: Request): string | undefined {
 }
 
 /** Whether the Authorization header has this secret as a bearer token. Without a secret, nothing can authenticate. */
-export function hasBearer(request: Request, secret: SecretPair | undefined): boolean {
+export function hasBearer(request: Request, secret: RotatingSecret | undefined): boolean {
   return isAcceptedSecret(bearerOf(request), secret)
 }
 
 /** Whether the secret is the password of `Authorization: Basic` (RFC 7617), which a browser asks its user for. */
-export function hasBasicPassword(request: Request, secret: SecretPair | undefined): boolean {
+export function hasBasicPassword(request: Request, secret: RotatingSecret | undefined): boolean {
   const given = /^Basic ([A-Za-z0-9+/]{1,8192}={0,2})$/i.exec(request.headers.get('authorization') ?? '')?.[1]
   const pair = given === undefined ? undefined : Buffer.from(given, 'base64').toString('utf8')
   return isAcceptedSecret(pair?.includes(':') ? pair.slice(pair.indexOf(':') + 1) : undefined, secret)

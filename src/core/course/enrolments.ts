@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { formsOf, mailboxKey, quotedForm } from '../address.ts'
 import { auditEntry, type Operator, PROGRAM } from '../audit.ts'
+import { PlatformError } from '../errors.ts'
 import { recipientHashes } from '../mail/send-once.ts'
 import { NOTICES } from './definition.ts'
 import { type CourseHost, erasureHashesOf, firstCourse, randomId, storedForm } from './host.ts'
@@ -24,11 +25,14 @@ type Wish = Omit<CourseRequest, 'identity' | 'spelling'> &
 
 /** How people get into a course without a confirmation, change what they have, and leave: by operators, programs and links. */
 export function createEnrolments(host: CourseHost) {
-  const { clock, store, catalog, keys, addressKey } = host
+  const { clock, store, catalog, keys, addressKey, areLinksInDoubt } = host
   const first = firstCourse(host)
-  const readLink = (link: LinkParts) =>
+  const readLink = (link: LinkParts) => {
     // Try every key even after a match, so that the time taken does not show which one matched.
-    keys.map((key) => readUnsubscribeLink(key.reveal(), link)).find((named) => named)
+    const named = keys.map((key) => readUnsubscribeLink(key.reveal(), link)).find((found) => found)
+    if (named || !areLinksInDoubt) return named
+    throw new PlatformError('store_unavailable', 'This link cannot be read now; use it again later.')
+  }
   const byLink = (change: 'unsubscribe' | 'undoUnsubscribe') => async (link: LinkParts) => {
     const named = readLink(link)
     if (named) await store[change]({ ...named, now: clock.now() })

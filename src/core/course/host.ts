@@ -14,6 +14,8 @@ export interface CourseHost extends MessageHost<CourseMessageSettlement> {
   readonly siteUrl: string
   /** Keys of links: the first makes them, and any opens them. */
   readonly keys: readonly [Secret, ...Secret[]]
+  /** Keys may be missing, so a link that none opens may be genuine. */
+  readonly areLinksInDoubt?: boolean
   /** Recognizes an erased address. It is kept in the store, so that changing a secret forgets no erasure. */
   readonly addressKey: Secret
 }

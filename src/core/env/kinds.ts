@@ -1,6 +1,6 @@
 import { type Mailbox, parseAddress, parseMailbox } from '../address.ts'
 import { isRecord, parsedJson } from '../is-record.ts'
-import { isBearerToken, type Secret, secretPair, splitList } from '../secret.ts'
+import { isBearerToken, type Secret, splitList } from '../secret.ts'
 import { connectsInClear, travelsInClear, trustsEverybody } from './exposure.ts'
 import {
   hasControl,
@@ -307,7 +307,7 @@ export interface Reading extends Narrowed {
   readonly pattern?: RegExp
   /** A synchronous Standard Schema (Zod, Valibot, ArkType …), given the trimmed text; of `json`, the parsed value. */
   readonly schema?: StandardSchema
-  /** Two values separated by a comma are accepted while it is rotated; the first is used. */
+  /** Several values, separated by commas, are accepted while it is rotated; the first is used. */
   readonly rotates?: boolean
   /** It is sent as a bearer token, so it holds what an HTTP header can carry. */
   readonly bearer?: boolean
@@ -327,12 +327,10 @@ export function parseValue(reading: Reading, text: string): Parsed {
   const { range, pattern, schema, rotates, bearer } = reading
   const kind: KindOfValue = KINDS[reading.kind]
   const wrong = (expected: string): Parsed => ({ ok: false, expected })
-  if (rotates) {
-    if (secretPair(text) === undefined) return wrong('one key, or two separated by a comma')
-    if (splitList(text).some((one) => one.length < SHORTEST_SECRET))
-      return wrong(`a secret of at least ${SHORTEST_SECRET} characters, better 32`)
-  }
-  if (bearer && !(rotates ? splitList(text) : [text]).every(isBearerToken)) return wrong(BEARER)
+  const parts = rotates ? splitList(text) : [text]
+  if (rotates && (parts.length === 0 || parts.some((one) => one.length < SHORTEST_SECRET)))
+    return wrong(`a secret of at least ${SHORTEST_SECRET} characters, better 32`)
+  if (bearer && !parts.every(isBearerToken)) return wrong(BEARER)
   const value = kind.parse(text, reading)
   const within = range === undefined || typeof value !== 'number' || (value >= range[0] && value <= range[1])
   if (value === undefined || !within)

@@ -1,6 +1,6 @@
 import type { Mailbox } from '../address.ts'
 import { MINUTE_MS } from '../durations.ts'
-import { type Secret, type SecretPair, secret, secretPair, splitList } from '../secret.ts'
+import { type RotatingSecret, rotatingSecret, type Secret, secret, splitList } from '../secret.ts'
 import type { ServiceDefinition } from '../service.ts'
 import type { Contract } from './contract.ts'
 import { type EngineVariable, engineVariables } from './groups.ts'
@@ -17,7 +17,7 @@ export type MailRoute =
   | { readonly kind: 'api'; readonly url: string; readonly provider?: ApiProvider }
 
 export type TokenVerification =
-  | { readonly kind: 'secret'; readonly secret: SecretPair }
+  | { readonly kind: 'secret'; readonly secret: RotatingSecret }
   | { readonly kind: 'jwks'; readonly url: string }
 
 export interface DkimSettings {
@@ -62,7 +62,7 @@ export type Settings = Readonly<ReturnType<typeof readSettings>>
 
 /** Reads the engine's variables. Never throws: a malformed value is absent, a half-configured group undefined. */
 export function readSettings({ contract, services }: Described, env: Environment) {
-  const { broken, states: groups, usable } = evaluateGroups(contract, env)
+  const { broken, states: groups, usable, malformed } = evaluateGroups(contract, env)
   /** A platform may have dropped a group and given the name of its variable to one of another kind. */
   const own = (name: EngineVariable) =>
     contract.find(name)?.kind === engineVariables[name].kind ? usable.get(name) : undefined
@@ -71,7 +71,7 @@ export function readSettings({ contract, services }: Described, env: Environment
     // The variable is of this kind, so its value is what the kind parses to.
     own(name)?.value as ParsedVariable<(typeof engineVariables)[Name]> | undefined
   const hidden = (name: EngineVariable) => own(name) && secret(text(name) ?? '')
-  const rotating = (name: EngineVariable) => secretPair(text(name) ?? '')
+  const rotating = (name: EngineVariable) => rotatingSecret(text(name) ?? '')
   const store = (name: 'STORE_URL' | 'JOB_STORE_URL'): StoreAddress | undefined => {
     const address = value(name)
     return address?.kind === 'postgres' ? { kind: 'postgres', url: secret(address.url) } : address
@@ -79,6 +79,7 @@ export function readSettings({ contract, services }: Described, env: Environment
   /** A group that is half-configured is off as a whole: half an integration is worse than none. */
   const whole = <T>(group: string, read: () => T | undefined): T | undefined =>
     groups.get(group) === 'half-configured' ? undefined : read()
+  const link = contract.find('EMAIL_LINK_SECRET')
   const alertTo = value('ALERT_EMAIL_TO')
 
   return {
@@ -182,7 +183,11 @@ export function readSettings({ contract, services }: Described, env: Environment
     /** Messages a second that all dispatchers of a store send together; undefined: as many as the transport carries. */
     mailRate: value('MAILER_RATE'),
     dispatch: { secret: rotating('EMAIL_DISPATCH_SECRET'), limit: value('EMAIL_DISPATCH_LIMIT') ?? 100 },
-    linkSecret: rotating('EMAIL_LINK_SECRET'),
+    /** Each well-formed value, also where the whole is malformed: links in mails that are out need it. */
+    linkKeys: splitList(rawValue(env, 'EMAIL_LINK_SECRET') ?? '')
+      .filter((one) => link?.kind === 'secret' && parseValue(link, one).ok)
+      .map(secret),
+    areLinksInDoubt: malformed.has('EMAIL_LINK_SECRET'),
     errortrack: whole('errortrack', () => complete({ dsn: text('NEXT_PUBLIC_ERRORTRACK_DSN') })),
     analytics: { table: whole('analytics', () => text('ANALYTICS_DATASTORE_TABLE')) },
     health: {

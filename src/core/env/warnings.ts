@@ -36,6 +36,7 @@ const SHORTEST_KEY = 8
 /** Variables that would open something if a malformed value behaved as absent, and what it does instead. */
 export const KEPT_CLOSED: ReadonlyMap<string, string> = new Map([
   ['HEALTH_DEEP_TOKEN', 'deep checks are refused to everybody'],
+  ['EMAIL_LINK_SECRET', 'unsubscribe links of its well-formed values alone work, and all others answer 503'],
   ['STORE_URL', 'the daemon does not start, and no other store is opened in its place'],
   ['JOB_STORE_URL', 'the daemon does not start, and no other store is opened in its place'],
 ])

@@ -3,7 +3,7 @@ import { DAY_MS } from '../durations.ts'
 import { PlatformError } from '../errors.ts'
 import type { Host } from '../host.ts'
 import { isRecent, unixTime } from '../mail/feedback/provider.ts'
-import type { Secret, SecretPair } from '../secret.ts'
+import type { RotatingSecret, Secret } from '../secret.ts'
 import type { Store } from '../store/store.ts'
 
 /** A verified event of the payments provider. What its `data` means is for the host to decide. */
@@ -45,7 +45,7 @@ export function readSignature(header: string) {
   const given = signatures.slice(0, MOST_SIGNATURES).map((value) => Buffer.from(value, 'hex'))
   return {
     /** Whether the body is signed with one of our secrets. */
-    fits(body: string, { accepted }: SecretPair): boolean {
+    fits(body: string, { accepted }: RotatingSecret): boolean {
       const expected = accepted.map((one) => hmac(one, time, body).digest())
       return given.some((signature) => expected.some((one) => timingSafeEqual(signature, one)))
     },

@@ -20,6 +20,7 @@ export interface Keys {
   readonly linkKey: Secret
   /** Earlier keys: links signed before the secret was set, or with the previous secret, still work. */
   readonly oldLinkKeys: readonly Secret[]
+  readonly areLinksInDoubt: boolean
   /** Hashes addresses, so that one can be recognized without being stored. */
   readonly addressKey: Secret
 }
@@ -30,7 +31,7 @@ export type Stores = ReturnType<typeof openStores>
 export function openStores(
   { clock, random, log }: Host,
   { env, store: given, platform: { name }, onLost }: OpenOptions,
-  { store: { address, poolSize, jobStore: jobAddress }, linkSecret }: Settings,
+  { store: { address, poolSize, jobStore: jobAddress }, linkKeys, areLinksInDoubt }: Settings,
 ) {
   const malformed = malformedStores(env)
   const assertWellFormed = (variable: StoreVariable) => {
@@ -65,11 +66,8 @@ export function openStores(
     const stored = async (key: string) =>
       secret(await kept.getOrCreate(key, () => Buffer.from(random.bytes(32)).toString('base64url')))
     const link = await stored('link_key')
-    return {
-      linkKey: linkSecret?.current ?? link,
-      oldLinkKeys: [...(linkSecret?.accepted.slice(1) ?? []), ...(linkSecret ? [link] : [])],
-      addressKey: await stored('address_key'),
-    }
+    const [linkKey, ...oldLinkKeys] = [...linkKeys, link] as const
+    return { linkKey, oldLinkKeys, areLinksInDoubt, addressKey: await stored('address_key') }
   })
   /** The store, if something has opened it, or the host gave it. */
   const known = async () => given ?? store.opened()

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { isAcceptedSecret } from '../../../src/core/accepted-secret.ts'
 import { hasBasicPassword, hasBearer } from '../../../src/core/access/identity.ts'
-import { secretPair } from '../../../src/core/secret.ts'
+import { rotatingSecret } from '../../../src/core/secret.ts'
 
-const PAIR = secretPair('new-secret,old-secret')
+const PAIR = rotatingSecret('new-secret,old-secret')
 const ask = (authorization: string | undefined) =>
   new Request('http://web.example/', {
     headers: authorization === undefined ? {} : { Authorization: authorization },
@@ -33,7 +33,7 @@ test('a bearer may have 4,096 characters and no more', () => {
     [4097, false],
   ] as const) {
     const long = 'x'.repeat(length)
-    expect(hasBearer(ask(`Bearer ${long}`), secretPair(long))).toBe(accepted)
+    expect(hasBearer(ask(`Bearer ${long}`), rotatingSecret(long))).toBe(accepted)
   }
 })
 
@@ -53,7 +53,7 @@ test.each([
 })
 
 test('a password may hold colons: only the first ends the user’s name', () => {
-  expect(hasBasicPassword(ask(basic('user:a:b')), secretPair('a:b'))).toBe(true)
+  expect(hasBasicPassword(ask(basic('user:a:b')), rotatingSecret('a:b'))).toBe(true)
 })
 
 test('without a secret nothing is accepted, not even nothing', () => {
@@ -67,10 +67,14 @@ test('without a secret nothing is accepted, not even nothing', () => {
   }
 })
 
-test('a secret has one value or two, the first of which is the one to send', () => {
+test('a secret has one value or several, the first of which is the one to send', () => {
   expect(PAIR?.current.reveal()).toBe('new-secret')
   expect(PAIR?.accepted.map((one) => one.reveal())).toEqual(['new-secret', 'old-secret'])
-  expect(secretPair(' one , ')?.accepted.map((one) => one.reveal())).toEqual(['one'])
-  expect(secretPair('one,two,three')).toBeUndefined()
-  expect(secretPair(' , ')).toBeUndefined()
+  expect(rotatingSecret(' one , ')?.accepted.map((one) => one.reveal())).toEqual(['one'])
+  expect(rotatingSecret('one,two,three')?.accepted.map((one) => one.reveal())).toEqual([
+    'one',
+    'two',
+    'three',
+  ])
+  expect(rotatingSecret(' , ')).toBeUndefined()
 })

@@ -60,7 +60,7 @@ const PAYMENTS = {
 }
 const OF_ENVIRONMENTS: readonly [id: string, env: Record<string, string>, fix: RegExp][] = [
   ['malformed-value', { RATE_LIMIT_PER_MINUTE: 'many' }, /^Set it to a whole number/],
-  ['malformed-value', { HEALTH_DEEP_TOKEN: 'a,b,c' }, /^Set it to /],
+  ['malformed-value', { HEALTH_DEEP_TOKEN: 'a,b' }, /^Set it to /],
   ['placeholder-value', { EMAIL_DISPATCH_SECRET: 'changeme' }, /^Set the real value, or remove the line\.$/],
   [
     'wrong-prefix',

@@ -1,5 +1,5 @@
 import { attempt, isRecord } from '../../is-record.ts'
-import type { SecretPair } from '../../secret.ts'
+import type { RotatingSecret } from '../../secret.ts'
 import { type Feedback, type FeedbackEvent, type FeedbackKind, instantOf, reasonFor } from './event.ts'
 
 /** A webhook as it arrived. `body` holds the bytes that the signature covers. */
@@ -9,7 +9,7 @@ export interface FeedbackRequest {
 }
 
 export interface VerifyOptions {
-  readonly secret: SecretPair
+  readonly secret: RotatingSecret
   /** UTC milliseconds. */
   readonly now: number
   /** Fetches a small text over HTTPS; SES signs with a certificate that it publishes. */

@@ -3,7 +3,7 @@ import selfsigned from 'selfsigned'
 import { Webhook } from 'standardwebhooks'
 import type { FeedbackProviderName } from '../../../../src/core/env/settings.ts'
 import type { FeedbackRequest, VerifyOptions } from '../../../../src/core/mail/feedback/provider.ts'
-import { secretPair } from '../../../../src/core/secret.ts'
+import { rotatingSecret } from '../../../../src/core/secret.ts'
 
 export const NOW = Date.parse('2026-11-22T02:00:30Z')
 export const TOPIC = 'arn:aws:sns:eu-central-1:123456789012:ses-feedback'
@@ -38,7 +38,7 @@ export const KEYS: Readonly<Record<FeedbackProviderName, { readonly ours: string
   }
 
 export function optionsFor(key: string, { now = NOW, pem = sns.cert } = {}): VerifyOptions {
-  const secret = secretPair(key)
+  const secret = rotatingSecret(key)
   if (secret === undefined) throw new RangeError('a key is needed')
   return {
     secret,
