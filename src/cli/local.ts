@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import path from 'node:path'
 import { isSameStore, type RecordedStore, readRecord, recordedStore } from '../core/daemon-record.ts'
 import type { Environment, StoreAddress } from '../core/env/settings.ts'
-import { malformedStoreSentence, malformedStores, rawValue, readSettings } from '../core/env/settings.ts'
+import { malformedStoreSentence, rawValue, readSettings } from '../core/env/settings.ts'
 import type { History } from '../core/status/history.ts'
 import { analyticsFile, openAnalyticsStore, openStore, readSchema } from '../core/store/open.ts'
 import { assertOwner } from '../core/store/sql.ts'
@@ -19,10 +19,11 @@ export function storeAddress(
   data: string | undefined,
   isNew = false,
 ): StoreAddress {
-  if (malformedStores(env).includes('STORE_URL')) throw wrongUsage(malformedStoreSentence('STORE_URL'))
+  const { store } = readSettings(context.platform, env)
+  if (store.malformed.includes('STORE_URL')) throw wrongUsage(malformedStoreSentence('STORE_URL'))
   const folder = dataFolder(context, data)
   const file = path.join(folder, 'platform.sqlite')
-  const address = readSettings(context.platform, env).store.address ?? { kind: 'sqlite', file }
+  const address = store.address ?? { kind: 'sqlite', file }
   const named: StoreAddress =
     address.kind === 'sqlite' ? { kind: 'sqlite', file: path.resolve(context.cwd, address.file) } : address
   // A store that was named explicitly has nothing to do with the folder in the working directory.

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { alertsFiles, recordRefusal } from '../core/daemon-record.ts'
-import { malformedStores, readSettings } from '../core/env/settings.ts'
+import { readSettings } from '../core/env/settings.ts'
 import { faultName, storeFault, storeFaultReason } from '../core/errors.ts'
 import { type Host, within } from '../core/host.ts'
 import type { ConditionName } from '../core/incidents/advice.ts'
@@ -31,7 +31,7 @@ export async function tellRefusal(host: Host, options: Started, error: unknown, 
   recordRefusal(dataFolder, `the start of ${startedAt} was refused: ${refused}`)
   if (channels.length === 0) return
   const store =
-    cause === 'store' || malformedStores(env).length > 0
+    cause === 'store' || settings.store.malformed.length > 0
       ? undefined
       : await openStore(storeAddress(settings, dataFolder), { log: host.log }).catch(() => undefined)
   // Without its store, a file remembers the message for the next start.

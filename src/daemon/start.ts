@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { readRecord, recordedStore } from '../core/daemon-record.ts'
-import { type Environment, malformedStoreSentence, malformedStores, rawValue } from '../core/env/settings.ts'
+import { type Environment, malformedStoreSentence, rawValue, readSettings } from '../core/env/settings.ts'
 import { codeOf } from '../core/errors.ts'
 import { type Host, systemClock, within } from '../core/host.ts'
 import { recentStarts } from '../core/incidents/conditions.ts'
@@ -54,7 +54,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     endForStore()
   }
   const closing: Closing = {}
-  const [malformed] = malformedStores(options.env)
+  const [malformed] = readSettings(definition, options.env).store.malformed
   let isStoreRefused = malformed !== undefined
   try {
     if (malformed !== undefined) throw new StoreOpenError(malformedStoreSentence(malformed))

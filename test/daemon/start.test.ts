@@ -12,6 +12,7 @@ import { systemClock } from '../../src/core/host.ts'
 import { openHistory, openMaintenance } from '../../src/core/store/open.ts'
 import { ListenError } from '../../src/daemon/listen.ts'
 import type { DaemonOptions } from '../../src/daemon/options.ts'
+import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { startLearningDaemon } from '../support/daemon.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { freePort } from '../support/free-port.ts'
@@ -458,6 +459,17 @@ test('a daemon whose STORE_URL is misspelt alerts once, and opens no other store
     expect.stringMatching(/^STORE_URL is not the address of a store, /),
   ])
   expect(await readdir(dataFolder)).toEqual(['alerts.json', 'daemon.json'])
+})
+
+test('a JOB_STORE_URL of another program, which the platform does not have or has as text, refuses no start', async () => {
+  const env = { JOB_STORE_URL: 'redis://queue.internal/0' }
+  const own = { unlocks: 'a', absent: 'b', variables: { JOB_STORE_URL: { kind: 'text' } } } as const
+  for (const groups of [{}, { own }]) {
+    const platform = resolvePlatform({ preset: 'base', groups }, { folder: '/' })
+    expect((await started({ platform, env })).lines).not.toContainEqual(
+      expect.objectContaining({ level: 'error' }),
+    )
+  }
 })
 
 test('a start whose port is taken is told once, however often it is repeated', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { malformedStores, readSettings } from '../../src/core/env/settings.ts'
+import { readSettings } from '../../src/core/env/settings.ts'
 import { validate } from '../../src/core/env/validate.ts'
 import { announceEnvironment } from '../../src/daemon/announce.ts'
 import { contractOf } from '../../src/platform/contract.ts'
@@ -57,7 +57,7 @@ function outcome(name: string, value: string, platform = learning) {
   const nothing = () => undefined
   const warn = (_: string, __: string, fields?: Record<string, unknown>) => logged.push(String(fields?.id))
   const log = { debug: nothing, info: nothing, warn, error: nothing }
-  let refused = malformedStores(env).length > 0
+  let refused = readSettings(platform, env).store.malformed.length > 0
   try {
     announceEnvironment({ platform, env, services: ['web', 'api', 'agent'], log })
   } catch {

@@ -6,7 +6,7 @@ import type { Contract } from './contract.ts'
 import { type EngineVariable, engineVariables } from './groups.ts'
 import { type ParsedVariable, parseValue } from './kinds.ts'
 import { brokenBy } from './rule.ts'
-import { parseStoreAddress, type StoreAddressOf } from './values.ts'
+import type { StoreAddressOf } from './values.ts'
 
 export type StoreAddress = StoreAddressOf<Secret>
 
@@ -117,6 +117,8 @@ export function readSettings({ contract, services }: Described, env: Environment
       address: store('STORE_URL'),
       poolSize: value('STORE_POOL_SIZE') ?? 10,
       jobStore: store('JOB_STORE_URL'),
+      /** Elsewhere a malformed value behaves as absent; here that would open a store without the subscribers (CONTRACT §9.1). */
+      malformed: STORES.filter((name) => contract.find(name)?.kind === 'store-url' && malformed.has(name)),
     },
     datastore: whole('datastore', () => {
       const url = value('NEXT_PUBLIC_DATASTORE_URL')
@@ -218,17 +220,6 @@ function complete<Fields extends object>(fields: Fields) {
 const STORES = ['STORE_URL', 'JOB_STORE_URL'] as const
 
 export type StoreVariable = (typeof STORES)[number]
-
-/**
- * The store variables that are set but malformed. Elsewhere a malformed value behaves as absent; here that
- * would open another store, which knows none of the subscribers (CONTRACT §9.1).
- */
-export function malformedStores(env: Environment): readonly StoreVariable[] {
-  return STORES.filter((name) => {
-    const value = rawValue(env, name)
-    return value !== undefined && parseStoreAddress(value) === undefined
-  })
-}
 
 /** Error text for a malformed store address, with the fix; never the value, which may hold a password. */
 export function malformedStoreSentence(name: StoreVariable): string {

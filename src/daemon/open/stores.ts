@@ -1,7 +1,7 @@
 import { once } from '../../core/calls.ts'
 import { isSameStore, type RecordedStore, recordedStore } from '../../core/daemon-record.ts'
 import type { Settings, StoreAddress } from '../../core/env/settings.ts'
-import { malformedStoreSentence, malformedStores, type StoreVariable } from '../../core/env/settings.ts'
+import { malformedStoreSentence, type StoreVariable } from '../../core/env/settings.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { type Host, systemClock } from '../../core/host.ts'
 import { type Secret, secret } from '../../core/secret.ts'
@@ -30,10 +30,9 @@ export type Stores = ReturnType<typeof openStores>
 /** The store, the store of jobs and the keys in them, each opened when first asked for. */
 export function openStores(
   { clock, random, log }: Host,
-  { env, store: given, platform: { name }, onLost }: OpenOptions,
-  { store: { address, poolSize, jobStore: jobAddress }, linkKeys, areLinksInDoubt }: Settings,
+  { store: given, platform: { name }, onLost }: OpenOptions,
+  { store: { address, poolSize, jobStore: jobAddress, malformed }, linkKeys, areLinksInDoubt }: Settings,
 ) {
-  const malformed = malformedStores(env)
   const assertWellFormed = (variable: StoreVariable) => {
     if (malformed.includes(variable))
       throw new PlatformError('store_unavailable', 'The store is not configured correctly.', {

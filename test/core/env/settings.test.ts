@@ -134,6 +134,7 @@ test('every value of a whole environment is read into its place', () => {
       address: { kind: 'postgres', url: 'postgres://u:p@db.example/platform' },
       poolSize: 7,
       jobStore: { kind: 'sqlite', file: './jobs.sqlite' },
+      malformed: [],
     },
     datastore: {
       url: 'https://data.example.com',
@@ -239,7 +240,7 @@ test('an empty environment has the documented defaults', () => {
       corsOrigins: undefined,
       buildStamp: undefined,
     },
-    store: { address: undefined, poolSize: 10, jobStore: undefined },
+    store: { address: undefined, poolSize: 10, jobStore: undefined, malformed: [] },
     dispatch: { secret: undefined, limit: 100 },
     linkKeys: [],
     health: { deepToken: undefined },
