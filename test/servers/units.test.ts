@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
@@ -79,7 +79,7 @@ test('the backup unit’s command makes a backup under a new name', async () => 
   await mkdir(path.join(state, 'platformctl-backups'))
   await execa(program, ['db', 'migrate', '--data', path.join(state, 'platformctl')])
   const lines = await linesOf('platformctl-backup.service')
-  expect(lines).toHaveLength(3)
+  expect(lines).toHaveLength(2)
   for (const line of lines) await execa('sh', ['-ec', line])
   const made = await readdir(path.join(state, 'platformctl-backups'))
   expect(made).toEqual([expect.stringMatching(/^platform-\d{8}T\d{6}Z\.sqlite\.zst$/)])
@@ -101,6 +101,25 @@ test('a row that is wrong makes the backup unit fail, but keeps no backup from b
     if (!codes.includes(1)) codes.push((await execa('sh', ['-ec', line], { reject: false })).exitCode)
   expect(codes.at(-1)).toBe(1)
   expect(await readdir(path.join(state, 'platformctl-backups'))).toHaveLength(1)
+})
+
+test('damaged events of visitors make the backup unit fail, and what is older than a fortnight goes all the same', async () => {
+  const { folder, units } = await unitsOf(await emptyFolder())
+  const state = await emptyFolder()
+  const { program, linesOf } = await installed(units, { state, home: folder })
+  const backups = path.join(state, 'platformctl-backups')
+  await mkdir(backups)
+  const old = path.join(backups, 'platform-20261101T031700Z.sqlite.zst')
+  await writeFile(old, '')
+  await utimes(old, 0, 0)
+  const [line = ''] = await linesOf('platformctl-backup.service')
+  // There is no store yet, and so no new backup that stands in for the old one.
+  expect(await execa('sh', ['-ec', line], { reject: false })).toMatchObject({ exitCode: 2 })
+  expect(await readdir(backups)).toEqual([path.basename(old)])
+  await execa(program, ['db', 'migrate', '--data', path.join(state, 'platformctl')])
+  await writeFile(path.join(state, 'platformctl/platform-analytics.sqlite'), 'no database, as after a crash')
+  expect((await execa('sh', ['-ec', line], { reject: false })).exitCode).toBeGreaterThan(0)
+  expect(await readdir(backups)).toEqual([expect.stringMatching(/^platform-\d{8}T\d{6}Z\.sqlite\.zst$/)])
 })
 
 describe.skipIf(!canChangeUser)('the daemon of the unit, as another user', () => {

@@ -108,10 +108,9 @@ After=platformctl.service
 
 [Service]
 Type=oneshot
-${home}# A new name each time; what is older than a fortnight goes once the new one is there.
-ExecStart=/bin/sh -ec 'exec /usr/bin/platformctl db backup${config} --data %S/platformctl "%S/platformctl-backups/platform-$$(date -u +%%Y%%m%%dT%%H%%M%%SZ).sqlite.zst"'
-ExecStart=/usr/bin/find %S/platformctl-backups -name "platform-*.sqlite.zst" -mtime +14 -delete
-# Last: what it finds wrong in a row, or in visitors' events, keeps no backup from being made.
+${home}# A new name each time; what is older than a fortnight goes once the new one is there, also without visitors' events.
+ExecStart=/bin/sh -ec 'new="%S/platformctl-backups/platform-$$(date -u +%%Y%%m%%dT%%H%%M%%SZ).sqlite.zst"; code=0; /usr/bin/platformctl db backup${config} --data %S/platformctl "$$new" || code=$$?; [ ! -e "$$new" ] || /usr/bin/find %S/platformctl-backups -name "platform-*.sqlite.zst" -mtime +14 -delete; exit $$code'
+# Last: what it finds wrong in a row keeps no backup from being made.
 ExecStart=/usr/bin/platformctl db verify${config} --data %S/platformctl
 Nice=10
 TimeoutStartSec=15min
