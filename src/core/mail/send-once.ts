@@ -3,7 +3,7 @@ import type { Identity } from '../access/identity.ts'
 import { mailboxKey } from '../address.ts'
 import { DAY_MS, HOUR_MS, KEY_LIFE_MS } from '../durations.ts'
 import { given } from '../given.ts'
-import type { Host } from '../host.ts'
+import { type Host, systemClock, type Timer } from '../host.ts'
 import { jsonObject } from '../is-record.ts'
 import { createLease, LATE } from '../lease.ts'
 import { ALLOWANCES, type Allowance, type MailAnswer } from './definition.ts'
@@ -185,6 +185,16 @@ export async function triedBefore(store: Keeps, key: string): Promise<Tried | un
   return compiled ? ({ ...known, compiled } as object as Tried) : undefined
 }
 
+/** Sends for as long as the transport may take, also where one of a program's own never answers, while `keep` holds the key. */
+function sendWithin(mailer: Mailer, timer: Timer, since = timer.monotonic(), keep = async () => {}) {
+  const { patienceMs } = mailer
+  const onEnded = () => lease.cancel()
+  const lease = createLease<string>({ timer, since, claims: 1, onEnded, patienceMs, keep })
+  lease.begin('')
+  const send = (mail: Mail) => Promise.race([mailer.send(mail, lease.signal), lease.expired.then(() => LATE)])
+  return { send, end: () => lease.end('') }
+}
+
 /** Sends a mail at most once under its key: stored first, to be sent for certain, or at once. */
 export async function sendOnce(
   { mailer, compiled }: { readonly mailer: Mailer; readonly compiled: () => Promise<CompiledMails> },
@@ -204,7 +214,10 @@ export async function sendOnce(
     readonly date?: Date | undefined
   },
 ): Promise<MailAnswer> {
-  if (kept === undefined) return answerOf(await mailer.send(mail))
+  if (kept === undefined) {
+    const { send, end } = sendWithin(mailer, systemClock)
+    return send(mail).then(answerOf).finally(end)
+  }
   const { now, identity, isStored, record } = how
   const { sentMail, addressKey, queue, timer } = kept
   const since = timer.monotonic()
@@ -233,28 +246,18 @@ export async function sendOnce(
     queue.wake()
     return { kind: 'sent', id: mailer.messageId(mail) ?? key, queued: true }
   }
-  const lease = createLease<string>({
-    timer,
-    since,
-    claims: 1,
-    onEnded: () => lease.cancel(),
-    patienceMs: mailer.patienceMs,
-    keep: () => sentMail.keep({ key, now, at: Math.round(now + timer.monotonic() - since) }),
-  })
-  lease.begin(key)
+  const keep = () => sentMail.keep({ key, now, at: Math.round(now + timer.monotonic() - since) })
+  const { send, end } = sendWithin(mailer, timer, since, 'isUnheld' in begun ? undefined : keep)
   let id: string | undefined
   try {
     const tried = begun.firstAttemptAt === now ? undefined : await triedBefore(sentMail, key)
     const date = how.date ?? new Date(begun.firstAttemptAt)
     const host = { store: sentMail, mailer, clock: { now: () => now } }
-    const sendHeld = (one: Mail) =>
-      Promise.race([mailer.send(one, lease.signal), lease.expired.then(() => LATE)])
-    const send = 'isUnheld' in begun ? mailer.send : sendHeld
     const outcome = await sendAgain(host, { ...mail, date }, { key, tried }, send)
     if (outcome.kind === 'sent') id = outcome.id
     return answerOf(outcome)
   } finally {
-    lease.end(key)
+    end()
     // What was sent is sent, even if that cannot be noted.
     await (id === undefined ? sentMail.release({ key, now }) : sentMail.recordSent({ key, id, now })).catch(
       () => {},

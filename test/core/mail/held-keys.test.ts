@@ -125,22 +125,26 @@ describe.each(KEPT)('a key under which a mail is sent at once, on %s', (kind) =>
     await it.handedOver(2)
   })
 
-  test('is given up by its call where a transport of the program’s own never answers', async () => {
-    const begun = Promise.withResolvers<void>()
-    const { one, ...it } = await twoProcesses(kind, {
-      kind: 'own',
-      send() {
-        begun.resolve()
-        return new Promise(() => {})
-      },
-      verify: async () => {},
-      close: async () => {},
-    })
-    const sending = one.sendEmail(MAIL)
-    await begun.promise
-    await it.pass(2 * MINUTE_MS)
-    expect(await sending).toEqual({ sent: false, reason: 'the provider did not answer in time' })
-  })
+  test.each(['holds the key', 'fails'])(
+    'is given up by its call where a transport of the program’s own never answers, and the store %s',
+    async (store) => {
+      const begun = Promise.withResolvers<void>()
+      const { one, ...it } = await twoProcesses(kind, {
+        kind: 'own',
+        send() {
+          begun.resolve()
+          return new Promise(() => {})
+        },
+        verify: async () => {},
+        close: async () => {},
+      })
+      if (store === 'fails') one.sentMail.begin = () => Promise.reject(new Error('gone'))
+      const sending = one.sendEmail(MAIL)
+      await begun.promise
+      await it.pass(2 * MINUTE_MS)
+      expect(await sending).toEqual({ sent: false, reason: 'the provider did not answer in time' })
+    },
+  )
 
   test('is not held while the store fails, and the mail is sent however slow the server', async () => {
     const { one, ...it } = await twoProcesses(kind)

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../../src/core/host.ts'
 import type { Transport } from '../../../src/core/mail/mailer.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
@@ -130,6 +130,22 @@ test.each([undefined, null, {}, { kind: 'sent' }, { kind: 'delivered', id: 'x' }
     expect(result).toEqual({ sent: false, reason: 'the mail transport failed' })
   },
 )
+
+test('a mail is given up where its transport never answers and no store holds its key', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const begun = Promise.withResolvers<void>()
+  const send = () => {
+    begun.resolve()
+    return new Promise<never>(() => {})
+  }
+  const transport = { ...testTransport(send), patienceMs: 1000 }
+  const mailer = openMailer({ mail: undefined, transport, compiled: compiledMails })
+  const sending = createSendEmail(mailer, systemClock, MAILS)(INPUT)
+  await begun.promise
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(await sending).toEqual({ sent: false, reason: 'the provider did not answer in time' })
+})
 
 test('an address of the transport that cannot be read is a reason', async () => {
   const mailer = mailerTo('smtp://%zz@127.0.0.1:25')
