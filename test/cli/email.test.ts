@@ -1,10 +1,11 @@
-import { cp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import PostalMime from 'postal-mime'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
 import { lintMails } from '../../src/core/mail/lint/lint.ts'
+import { openStore } from '../../src/core/store/open.ts'
 import { PAGES } from '../../src/daemon/routes.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { baseMailSet } from '../../src/presets/base/mails.ts'
@@ -166,6 +167,26 @@ test('send-test sends one mail through the configured transport', async () => {
     stderr: '',
   })
   expect(lines).toContain('RCPT TO:<ada@example.com>')
+})
+
+test('send-test neither makes nor claims the store of the environment, and is sent while mail is paused', async () => {
+  const { port, lines } = await rudeSmtp()
+  const folder = await emptyFolder()
+  const env = (name: string) => ({
+    ...mailTo(`smtp://127.0.0.1:${port}`),
+    MAILER_BOUNCE_ADDRESS: 'bounces@example.com',
+    STORE_URL: `sqlite:${path.join(folder, name)}`,
+  })
+  const sent = { code: 0, stdout: 'sent to ada@example.com\n', stderr: '' }
+  expect(await sendTest(env('new/store.sqlite'))).toEqual(sent)
+  expect(await readdir(folder)).toEqual([])
+  const store = await openStore({ kind: 'sqlite', file: path.join(folder, 'kept.sqlite') })
+  onTestFinished(() => store.close())
+  const pause = await runIn(['mail', 'pause', '--reason', 'wrong prices'], { env: env('kept.sqlite') })
+  expect(pause.stdout).toMatch(/^paused: .*course/)
+  expect(await sendTest(env('kept.sqlite'))).toEqual(sent)
+  expect(await store.owner.name()).toBeUndefined()
+  expect(lines.filter((line) => line.startsWith('RCPT'))).toHaveLength(2)
 })
 
 test('send-test of a lesson has the headers of a lesson, as render shows them', async () => {

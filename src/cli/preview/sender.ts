@@ -1,6 +1,7 @@
 import { type Environment, readSettings } from '../../core/env/settings.ts'
 import { validate } from '../../core/env/validate.ts'
 import { type CompiledMail, withSamples } from '../../core/mail/template.ts'
+import { openStore } from '../../core/store/open.ts'
 import { openPlatform } from '../../daemon/platform.ts'
 import type { Context } from '../context.ts'
 
@@ -16,13 +17,15 @@ export function openSender(context: Context, env: Environment, recipients: reado
       missingOf(platform, env) ??
       (recipients[0] ? undefined : 'No address to send to. Start the preview again with --to ADDRESS.'),
     /** `slots` are in place of samples. */
-    send(mail: CompiledMail, template: string, to: string, slots?: Readonly<Record<string, string>>) {
+    async send(mail: CompiledMail, template: string, to: string, slots?: Readonly<Record<string, string>>) {
       const mails = { ...platform.mails, compiled: async () => ({ [template]: mail }) }
-      const opened = openPlatform({ env, platform: { ...platform, mails }, clock, random })
+      // In memory: a test does not claim the store of the environment, and goes out while mail is paused.
+      const store = await openStore()
+      const opened = openPlatform({ env, platform: { ...platform, mails }, store, clock, random })
       const about = `test.${Buffer.from(random.bytes(12)).toString('base64url')}`
       return opened
         .sendEmail({ template, to, slots: withSamples(mail, slots), about })
-        .finally(() => opened.close())
+        .finally(() => opened.close().then(store.close))
     },
   }
 }
