@@ -82,11 +82,10 @@ export function openWorkshop(input: Templates & { readonly from?: Mailbox | unde
       for (const listener of listeners) listener(saved)
     }, SETTLE_MS)
   }
-  const watched = new Set([...folders.map(pathOf), ...files.map((one) => one.in)])
+  const places = new Set([...folders.map(pathOf), ...files.map((one) => one.in)])
   // An executable holds the package's own in itself.
-  const watchers = [...watched]
-    .filter(existsSync)
-    .map((folder) => watch(folder, (_, file) => onChange(folder, file)))
+  const watched = [...places].filter(existsSync)
+  const watchers = watched.map((folder) => watch(folder, (_, file) => onChange(folder, file)))
   return {
     names,
     definitions,
@@ -120,9 +119,8 @@ export function openWorkshop(input: Templates & { readonly from?: Mailbox | unde
       return composeMessage({ ...facts, ...(unsubscribeUrl && { unsubscribeUrl }) }, mail, from, undefined)
     },
     /** The text that mail clients show beside the subject. */
-    async preheader(name: string): Promise<string> {
-      return /^preheader:\s*(.*)$/m.exec((await made(name)).files.source)?.[1] ?? ''
-    },
+    preheader: async (name: string) =>
+      /^preheader:\s*(.*)$/m.exec((await made(name)).files.source)?.[1] ?? '',
     async findings(name: string): Promise<readonly Finding[]> {
       const shown = (_: string, file: string) => file
       const { brokenTemplate, lintCompiled } = await import('../../core/mail/lint/lint.ts')

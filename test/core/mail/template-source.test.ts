@@ -160,6 +160,19 @@ describe('the plain text of Markdown', () => {
     ['a &lt; b &gt; c &quot;d&quot; &#39;e&#39; &amp; f', 'a < b > c "d" \'e\' & f'],
     ['&amp;lt;', '&lt;'],
     ['> quoted', '> quoted'],
+    ['<!-- TODO Anna: ask first -->\n\nClay', 'Clay'],
+    ['Clay <!-- ask\nAnna --> and fire', 'Clay and fire'],
+    ['Clay\n\n<!-- never ended', 'Clay'],
+    ['`<!-- a -->`\n\n```\n<!-- b -->\n<br>\n```', '<!-- a -->\n\n    <!-- b -->\n    <br>'],
+    ['H<sub>2</sub>O<br>and <kbd>Ctrl</kbd>', 'H2O and Ctrl'],
+    [
+      '<a class="b" href="https://a.example/"><b>here</b></a>, <a>there</a>',
+      'here (https://a.example/), there',
+    ],
+    ['<div align="center">\n<h2>Part</h2>\n<ul><li>a</li><li>b</li></ul>\n</div>', 'Part\n----\n\n- a\n- b'],
+    ['<p>See <a href="https://a.example/">here</a> &amp; there</p>', 'See here (https://a.example/) & there'],
+    ['<div class="x', '<div class="x'],
+    ['[here][x]\n\n[x]: https://a.example/ "Title"', 'here (https://a.example/)'],
   ])('%j is %j', (markdown, text) => {
     expect(plainText(markdown)).toBe(text)
   })

@@ -5,7 +5,7 @@ import { compileFolders, compileTemplate } from '../../../src/core/mail/compile/
 import { joinPieces } from '../../../src/core/mail/encoding.ts'
 import type { Message } from '../../../src/core/mail/mailer.ts'
 import { composeMessage } from '../../../src/core/mail/open.ts'
-import { renderMail } from '../../../src/core/mail/template.ts'
+import { fill, renderMail } from '../../../src/core/mail/template.ts'
 import { jsonPiecesOf } from '../../../src/core/mail/transports/forms.ts'
 import { mimeOf } from '../../../src/core/mail/transports/mime.ts'
 import { ROUTES } from '../../../src/daemon/routes.ts'
@@ -133,6 +133,18 @@ test.each([
   '<link rel="stylesheet" href="x.css">',
 ])('a mail with %s does not compile: it would load something', async (markup) => {
   await expect(compile(`${TEMPLATE}\n${markup}\n`)).rejects.toThrow('a mail loads nothing from elsewhere')
+})
+
+test('a comment in a lesson reaches nobody, and one in a program is shown', async () => {
+  const mail = await compile(
+    `${TEMPLATE}\n<!-- TODO Anna -->\n\nClay <!-- TODO Ben -->\n\n\`\`\`\n<!-- shown -->\n\`\`\`\n`,
+  )
+  const slots = { name: 'Ada', link: 'https://a.example/' }
+  const { html, text } = renderMail(mail, slots)
+  const page = fill(mail.body, slots)
+  expect(`${html}${text}${page}`).not.toContain('TODO')
+  for (const one of [html, page]) expect(one).toContain('&lt;!-- shown --&gt;')
+  expect(text).toContain('<!-- shown -->')
 })
 
 test('a text slot stays text in the HTML and one line in the subject, whatever its value', async () => {

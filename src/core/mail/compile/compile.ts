@@ -16,7 +16,7 @@ import {
   withBrand,
 } from '../template.ts'
 import { LAYOUT, readTemplateFiles, TemplateError, type TemplateFiles, type Templates } from './files.ts'
-import { markdownOfMjml, plainText, wrapText } from './plain-text.ts'
+import { markdownOfMjml, plainText, withoutComments, wrapText } from './plain-text.ts'
 import { lineOf, readTemplate, type TemplateSource } from './source.ts'
 
 /** Compiles every mail of a set. Rejects with a TemplateError that names the whole path of the file. */
@@ -68,15 +68,11 @@ export interface CompileInput extends Pick<TemplateFiles, 'file' | 'source' | 'l
 }
 
 /** Evaluates none of the template's code. An unknown, missing, misplaced or unused slot is a TemplateError. */
-export async function compileTemplate(input: CompileInput): Promise<CompiledMail> {
-  try {
-    return await compiled(input)
-  } catch (error) {
+export const compileTemplate = (input: CompileInput): Promise<CompiledMail> =>
+  compiled(input).catch((error: unknown) => {
     // What reads Markdown calls itself for each level.
-    if (error instanceof RangeError) throw new TemplateError(input.file, 1, 'it is nested too deeply')
-    throw error
-  }
-}
+    throw error instanceof RangeError ? new TemplateError(input.file, 1, 'it is nested too deeply') : error
+  })
 
 async function compiled(input: CompileInput): Promise<CompiledMail> {
   const lines = input.source.split(/\r?\n/)
@@ -89,8 +85,9 @@ async function compiled(input: CompileInput): Promise<CompiledMail> {
   const direction = directionOf(language)
   const [start, end] = direction === 'ltr' ? ['left', 'right'] : ['right', 'left']
   const markdown = template.language === 'mjml' ? markdownOfMjml(template.body) : template.body
+  const parsed = withoutComments(await marked.parse(tokens(markdown)))
   // Browsers center the head of a column that says nothing of its alignment.
-  const page = (await marked.parse(tokens(markdown))).replaceAll('<th>', `<th align="${start}">`)
+  const page = parsed.replaceAll('<th>', `<th align="${start}">`)
   const footer = `<p>${escapeHtml(tokens(template.because))}</p>${template.slots[UNSUBSCRIBE] ? `<p><a href="${token(UNSUBSCRIBE, 1)}">${escapeHtml(tokens(template.unsubscribe))}</a></p>` : ''}`
   const layout = template.action ? input.layout : input.layout.replace(BUTTON, '')
   const inMjml = template.language === 'mjml'

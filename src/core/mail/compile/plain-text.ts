@@ -6,9 +6,10 @@ const WIDTH = 72
 export const plainText = (markdown: string): string => blocks(lexer(markdown), WIDTH).join('\n\n')
 
 const blocks = (tokens: readonly Token[], width: number) =>
-  tokens.flatMap((token) => block(token, width) ?? [])
+  tokens.flatMap((token) => block(token, width) || [])
 
-function block(token: Token, width: number): string | undefined {
+/** Empty for what nobody sees. */
+function block(token: Token, width: number): string {
   switch (token.type) {
     case 'heading': {
       const text = inline((token as Tokens.Heading).tokens)
@@ -35,8 +36,14 @@ function block(token: Token, width: number): string | undefined {
       return table(token as Tokens.Table, width)
     case 'code':
       return (token as Tokens.Code).text.replace(/^/gm, '    ')
+    case 'html': {
+      const said = markdownOfMjml(token.raw)
+      // What still begins a tag has no end, and is text.
+      return said === token.raw.trim() ? wrapText(said, width) : blocks(lexer(said), width).join('\n\n')
+    }
     case 'space':
-      return undefined
+    case 'def':
+      return ''
     default:
       return wrapText(inline([token]), width)
   }
@@ -56,6 +63,7 @@ function table({ header, rows }: Tokens.Table, width: number): string {
 }
 
 function inline(tokens: readonly Token[]): string {
+  let href: string | undefined
   return tokens
     .map((token) => {
       if (token.type === 'link') {
@@ -64,6 +72,11 @@ function inline(tokens: readonly Token[]): string {
         return label === href || `mailto:${label}` === href ? label : `${label} (${href})`
       }
       if (token.type === 'br') return '\n'
+      if (token.type === 'html') {
+        // `<a href="…">here</a>` is three tokens.
+        if (/^<a\b/i.test(token.raw)) href = /\shref="([^"]*)"/i.exec(token.raw)?.[1]
+        return /^<\/a\b/i.test(token.raw) && href ? ` (${href})` : /^<br\b/i.test(token.raw) ? '\n' : ''
+      }
       if ('tokens' in token && token.tokens) return inline(token.tokens)
       return decode('text' in token ? String(token.text) : token.raw)
     })
@@ -86,14 +99,12 @@ export function wrapText(text: string, width: number = WIDTH): string {
   return lines.join('\n')
 }
 
-/** What an MJML body says, in Markdown, for the plain text and the lesson's page: texts, buttons and images. */
+export const withoutComments = (html: string): string => html.replace(/<!--[\s\S]*?(?:-->|$)/g, '')
+
+/** What a body in MJML or HTML says, in Markdown, for the plain text and the lesson's page: texts, buttons and images. */
 export function markdownOfMjml(mjml: string): string {
-  return mjml
-    .replace(/<!--[\s\S]*?-->/g, '')
-    .replace(
-      /<(?:mj-button|a)\b[^>]*\shref="([^"]*)"[^>]*>([\s\S]*?)<\/(?:mj-button|a)>/g,
-      (_, href, label) => `[${String(label).trim()}](${href})`,
-    )
+  return withoutComments(mjml)
+    .replace(/<(mj-button|a)\b[^>]*\shref="([^"]*)"[^>]*>\s*([\s\S]*?)\s*<\/\1>/g, '[$3]($2)')
     .replace(/<(?:mj-image|img)\b[^>]*\salt="([^"]*)"[^>]*\/?>/g, '\n\n$1\n\n')
     .replace(/<h([1-6])\b[^>]*>/g, (_, level) => `\n\n${'#'.repeat(Number(level))} `)
     .replace(/<li\b[^>]*>/g, '\n- ')
