@@ -27,7 +27,13 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   'src/env.ts': ['src/core', 'src/presets'],
   'src/reporting.ts': ['src/core/reporting'],
-  'src/browser': ['src/browser', 'src/core/analytics', 'src/core/reporting', 'src/core/messages'],
+  'src/browser': [
+    'src/browser',
+    'src/core/analytics',
+    'src/core/reporting',
+    'src/core/messages',
+    'src/core/is-record.ts',
+  ],
   'src/browser.ts': ['src/browser', 'src/core/analytics', 'src/core/reporting', 'src/presets/learning'],
 }
 

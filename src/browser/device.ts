@@ -1,4 +1,5 @@
 import { type AnalyticsEvent, OPT_OUT_KEY } from '../core/analytics/events.ts'
+import { attempt, parsedJson } from '../core/is-record.ts'
 
 /** At most this many events are kept on a device; beyond that the oldest are deleted. */
 const MOST_BUFFERED = 10_000
@@ -68,13 +69,7 @@ export const isAcknowledged = (value: string | undefined) => !value?.endsWith('}
 let objected = false
 
 /** Local storage, or undefined where the browser forbids it. */
-export function deviceStorage(): Storage | undefined {
-  try {
-    return globalThis.localStorage ?? undefined
-  } catch {
-    return undefined
-  }
-}
+export const deviceStorage = (): Storage | undefined => attempt(() => globalThis.localStorage ?? undefined)
 
 /** Whether the visitor opted out by the opt-out key; false where storage cannot be read. */
 export function hasOptedOut(): boolean {
@@ -123,10 +118,6 @@ export function isAllowed(): boolean {
 
 /** Parses a stored list; anything else counts as an empty list. */
 export function parse<List extends unknown[]>(text: string | null | undefined): List | [] {
-  try {
-    const value: unknown = JSON.parse(text ?? '')
-    return Array.isArray(value) ? (value as List) : []
-  } catch {
-    return []
-  }
+  const value = parsedJson(text ?? '')
+  return Array.isArray(value) ? (value as List) : []
 }
