@@ -1,10 +1,11 @@
-const joined = (word: string) => (names: readonly string[]) =>
+/** Makes a function that writes lists in a language: `web, API and agent`. */
+export const lists = (word: string) => (names: readonly string[]) =>
   names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} ${word} ${names.at(-1)}`
 
 /** `a`, `a and b`, `a, b and c`. */
-export const and = joined('and')
+export const and = lists('and')
 /** `a`, `a or b`, `a, b or c`. */
-export const or = joined('or')
+export const or = lists('or')
 
 /** `2026-11-21 08:00 UTC` */
 export const minute = (ms: number) => `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`

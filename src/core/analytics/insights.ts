@@ -48,23 +48,10 @@ export interface InsightsPageData {
 }
 
 /** A section's rows; a cell is undefined where there is nothing to compute from. */
-export interface InsightsTable {
-  readonly section: InsightsSection
-  /** The name is empty where the events name nothing. */
-  readonly rows: readonly { readonly name: string; readonly cells: readonly (number | undefined)[] }[]
-}
+export type InsightsTable = Readonly<ReturnType<typeof tablesOf>[number]>
 
 /** Summary of a visitor's own events. Computed from one device's buffer and shown only there. */
-export interface Insights {
-  readonly total: number
-  /** Every day of the range, the oldest first, also those without an event. */
-  readonly days: readonly { readonly day: string; readonly count: number }[]
-  /** The most frequent first. */
-  readonly kinds: readonly { readonly kind: EventKind; readonly count: number }[]
-  readonly tables: readonly InsightsTable[]
-  /** Days in a row with an event, over all that is there; one still counts as current until its next day is over. */
-  readonly streak: { readonly current: number; readonly longest: number }
-}
+export type Insights = Readonly<ReturnType<typeof insightsOf>>
 
 /** The most days that are drawn. A device whose clock once stood at 1970 would otherwise draw twenty thousand. */
 const MOST_DAYS = 730
@@ -79,7 +66,7 @@ export function insightsOf(input: {
   readonly sections: readonly InsightsSection[]
   /** The calendar day of a time where the visitor is. */
   readonly dayOf: (time: number) => string
-}): Insights {
+}) {
   const { events, now, range, kind, sections, dayOf } = input
   // A clock that was wrong by thousands of years wrote days that are no calendar days here.
   const dated = events
@@ -100,9 +87,12 @@ export function insightsOf(input: {
   }
   return {
     total: shown.length,
+    /** Every day of the range, the oldest first, also those without an event. */
     days: [...counts].map(([day, count]) => ({ day, count })),
+    /** The most frequent first. */
     kinds: [...kinds].map(([name, count]) => ({ kind: name, count })).sort((a, b) => b.count - a.count),
     tables: tablesOf(sections, shown),
+    /** Days in a row with an event, over all that is there; one still counts as current until its next day is over. */
     streak: streakOf(active, today),
   }
 }
@@ -130,6 +120,7 @@ function tablesOf(sections: readonly InsightsSection[], events: readonly Analyti
     section,
     rows: [...rows]
       .map(([name, row]) => ({
+        /** Empty where the events name nothing. */
         name,
         cells: section.columns.map(({ compute }, index) => computed(compute, row[index])),
       }))
@@ -163,7 +154,7 @@ function computed(
   return compute !== 'mean' ? count : count === 0 ? undefined : sum / count
 }
 
-function streakOf(active: ReadonlySet<string>, today: string): Insights['streak'] {
+function streakOf(active: ReadonlySet<string>, today: string) {
   let longest = 0
   for (const day of active) {
     if (active.has(shifted(day, -1))) continue

@@ -3,7 +3,7 @@ import { type CsvRow, cellValue, csvLine, readCsv } from '../csv.ts'
 import { DAY_MS, instantOf } from '../durations.ts'
 import { isRecord, parsedJson } from '../is-record.ts'
 import { type CourseDefinition, isLanguage, isTimeZone, NOTICES } from './definition.ts'
-import { type Consent, isUnderWay, type Subscription } from './subscription.ts'
+import { isUnderWay, type Subscription } from './subscription.ts'
 
 const FIELDS = [
   ...(['address', 'course', 'state', 'language', 'timeZone', 'sent', 'lessons', 'sentLessons'] as const),
@@ -14,26 +14,13 @@ type Field = (typeof FIELDS)[number]
 const columnOf = (field: Field) => field.replace(/[A-Z]/g, '_$&').toLowerCase()
 
 /** An enrolment as it is exported. Times are ISO 8601. */
-export interface ExportedPerson {
-  readonly address: string
-  readonly course: string
-  readonly state: Subscription['state'] | 'finished'
-  readonly language?: string | undefined
-  readonly timeZone?: string | undefined
-  readonly sent: number
-  readonly lessons: number
-  readonly sentLessons: readonly string[]
-  readonly lastSentAt?: string | undefined
-  readonly nextAt?: string | undefined
-  readonly consentAt?: string | undefined
-  readonly consentHow?: string | undefined
-}
+export type ExportedPerson = Readonly<ReturnType<typeof exported>>
 
 /** How people who were enrolled before this was recorded agreed. */
 const UNRECORDED = 'confirmed by link, or enrolled by a program'
 
 /** An enrolment for an export. `sentLessons`: the names of the lessons sent, as far as they are known. */
-export function exported(one: Subscription, sentLessons: readonly string[]): ExportedPerson {
+export function exported(one: Subscription, sentLessons: readonly string[]) {
   const { address, course, state, language, timeZone, sentDays, lessons, lastSentAt, dueAt } = one
   const unrecorded = { at: one.confirmedAt, how: one.confirmedAt === undefined ? undefined : UNRECORDED }
   const { at, how } = one.consent ?? unrecorded
@@ -42,7 +29,7 @@ export function exported(one: Subscription, sentLessons: readonly string[]): Exp
   return {
     address,
     course,
-    state: state === 'confirmed' && !isGoing ? 'finished' : state,
+    state: state === 'confirmed' && !isGoing ? ('finished' as const) : state,
     language,
     timeZone,
     sent: sentDays.length,
@@ -61,22 +48,7 @@ export const personLine = (person: ExportedPerson) =>
   csvLine(FIELDS.map((field) => [person[field] ?? ''].flat().join(' ')))
 
 /** A person to import: agreed elsewhere, and had the first `sent` lessons there. */
-export interface Newcomer {
-  /** The line of a CSV file, or the number of an entry of JSON. */
-  readonly line: number
-  readonly spelling: string
-  readonly identity: string
-  readonly course: string
-  /** Through with the course, however many lessons it has here. */
-  readonly isFinished: boolean
-  readonly language: string | undefined
-  readonly timeZone: string | undefined
-  readonly sent: number
-  readonly sentLessons: readonly string[] | undefined
-  readonly lastSentAt: number | undefined
-  readonly nextAt: number | undefined
-  readonly consent: Consent
-}
+export type Newcomer = Readonly<Exclude<ReturnType<typeof newcomer>, string>>
 
 /** Why somebody is not imported, other than being in the course already. */
 export type LeftOut = 'unsubscribed' | 'unconfirmed' | 'suppressed' | 'erased' | 'repeated'
@@ -130,7 +102,7 @@ export function readPeople(
 function newcomer(
   { address, course: id, state, language, timeZone, sent: count, sentLessons: names, ...fields }: Fields,
   { line, courses, now }: { readonly line: number } & Parameters<typeof readPeople>[1],
-): Newcomer | string {
+) {
   const parsed = parseAddress(address)
   if (!parsed.ok) return parsed.reason
   const course = id === NOTICES ? STATUS : id === '' ? courses[0] : courses.find((one) => one.id === id)
@@ -160,10 +132,12 @@ function newcomer(
     return `next_at is more than ${MOST_DAYS_AHEAD} days away`
   if (how.length > LONGEST_HOW) return `consent_how has more than ${LONGEST_HOW} characters`
   return {
+    /** The line of a CSV file, or the number of an entry of JSON. */
     line,
     spelling: parsed.mailbox.address,
     identity: parsed.identity,
     course: course.id,
+    /** Through with the course, however many lessons it has here. */
     isFinished: state === 'finished',
     language: language || undefined,
     timeZone: timeZone || undefined,

@@ -1,6 +1,7 @@
 import { DAY_MS } from '../durations.ts'
+import { lists } from '../sentences.ts'
 import type { Messages } from './en.ts'
-import { lengths, lists } from './words.ts'
+import { lengths } from './words.ts'
 
 const none = 'weniger als eine Sekunde'
 const hour = ['Stunde', 'Stunden'] as const

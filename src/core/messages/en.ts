@@ -1,6 +1,7 @@
 import { DAY_MS } from '../durations.ts'
 import type { ErrorCode } from '../errors.ts'
-import { lengths, lists } from './words.ts'
+import { lists } from '../sentences.ts'
+import { lengths } from './words.ts'
 
 export const duration = lengths({
   units: [

@@ -31,12 +31,6 @@ export function lengths({
   }
 }
 
-/** Makes a function that writes lists in a language: `web, API and agent`. */
-export function lists(and: string): (words: readonly string[]) => string {
-  return (words) =>
-    words.length < 2 ? (words[0] ?? '') : `${words.slice(0, -1).join(', ')} ${and} ${words.at(-1)}`
-}
-
 /** How pages and mails write time in each language; pages' scripts write it again in the reader's zone. */
 export type Times = ReturnType<typeof newTimes>
 

@@ -5,8 +5,8 @@ import { PlatformError } from '../errors.ts'
 import type { Host } from '../host.ts'
 import { dispatcherTo, exchange } from '../network/exchange.ts'
 
-const ANSWER_MS = 10_000
-const LARGEST_ANSWER_BYTES = 256 * 1024
+export const ANSWER_MS = 10_000
+export const LARGEST_ANSWER_BYTES = 256 * 1024
 /** Two clicks within this time get the same session, because the provider repeats its answer to a repeated key. */
 const SAME_SESSION_MS = 10 * 60 * 1000
 

@@ -4,7 +4,7 @@ import type { Host } from '../host.ts'
 import { jsonObject } from '../is-record.ts'
 import { exchange } from '../network/exchange.ts'
 import { PATHS } from '../paths.ts'
-import { sessionForm } from './checkout.ts'
+import { ANSWER_MS, LARGEST_ANSWER_BYTES, sessionForm } from './checkout.ts'
 import { SIGNATURE_HEADER, signatureOf } from './webhook.ts'
 
 /** The result of one check; `unreached`: no answer, or the key was refused, so the check says nothing. */
@@ -23,9 +23,6 @@ interface SmokeInput {
   readonly mode: ReturnType<typeof keyModeOf>
   readonly signal: AbortSignal
 }
-
-const ANSWER_MS = 10_000
-const LARGEST_ANSWER_BYTES = 256 * 1024
 
 export function keyModeOf({ secretKey }: SmokeInput['payments']): 'test' | 'live' | 'unknown' {
   const key = secretKey.reveal()

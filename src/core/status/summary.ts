@@ -92,15 +92,7 @@ export type DayState = 'ok' | 'degraded' | 'failing' | 'none'
 export type Window = Readonly<ReturnType<typeof window>>
 export type Line = Readonly<ReturnType<typeof line>>
 
-export interface ServiceStatus {
-  readonly service: Service
-  /** The service whose probe of this one is shown, because this one does not run in a process that records. */
-  readonly seenFrom: Service | undefined
-  readonly whole: Line
-  readonly probes: readonly Line[]
-  readonly build: string | null | undefined
-  readonly buildSince: number | undefined
-}
+export type ServiceStatus = Readonly<Summary['services'][number]>
 
 /** Data of the status page, its JSON and its badge, from the recorded history alone. Times are UTC milliseconds. */
 export type Summary = Readonly<ReturnType<typeof summarise>>
@@ -115,7 +107,7 @@ export function summarise(
     recorded.series.find((series) => series.service === service && series.probe === probe)
   const isFresh = (series: Series | undefined) => series !== undefined && now - series.last.at < FRESH_MS
 
-  const services = names.flatMap((service): ServiceStatus[] => {
+  const services = names.flatMap((service) => {
     const own = find(service, WHOLE_SERVICE)
     const seenBy = (other: Service) => find(other, namesakeProbeName(service)) ?? find(other, service)
     const observer = names.find((other) => other !== service && isFresh(seenBy(other)))
@@ -126,6 +118,7 @@ export function summarise(
     return [
       {
         service,
+        /** The service whose probe of this one is shown, because this one does not run in a process that records. */
         seenFrom: series === own ? undefined : observer,
         whole: { ...line(series, now), service, probe: WHOLE_SERVICE },
         // Without those that the looks at the service leave out by now, as they were removed.

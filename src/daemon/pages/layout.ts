@@ -1,16 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { brandColors } from '../../core/colour.ts'
 import { escapeHtml } from '../../core/mail/template.ts'
-import type { Messages } from '../../core/messages/en.ts'
 import { messagesOf, spokenIn } from '../../core/messages/messages.ts'
 import { PATHS } from '../../core/paths.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 
-export interface Page {
-  readonly html: string
-  /** The Content-Security-Policy: lets its own style and script in, and nothing else. */
-  readonly policy: string
-}
+export type Page = Readonly<ReturnType<typeof page>>
 
 interface Extras {
   readonly wide?: boolean
@@ -33,7 +28,7 @@ interface Extras {
 }
 
 /** One page frame for all: light and dark, phone and desktop, no remote asset, and a script only where a page brings one. `body` is trusted HTML. */
-export function page(frame: Frame, title: string, body: string, extras: Extras = {}): Page {
+export function page(frame: Frame, title: string, body: string, extras: Extras = {}) {
   const { wide, icon, style = '', head = '', aside = '', script } = extras
   const nonce = randomBytes(16).toString('base64')
   const { name, logo, pagesAt } = frame
@@ -45,6 +40,7 @@ export function page(frame: Frame, title: string, body: string, extras: Extras =
     allowed = ` script-src 'nonce-${nonce}';${extras.connects === true ? " connect-src 'self';" : ''}`
   }
   return {
+    /** The Content-Security-Policy: lets its own style and script in, and nothing else. */
     policy: `default-src 'none'; style-src 'nonce-${nonce}';${allowed} img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
     html: `<!doctype html>
 <html lang="${frame.messages.language}">
@@ -138,29 +134,21 @@ const PRINT = `
 `
 
 /** Language, name and colors shared by all pages of a platform. */
-export interface Frame {
-  readonly messages: Messages
-  /** Of the texts by the platform's owners, as `fr`; the engine's own texts are in the language of `messages`. */
-  readonly language: string
-  readonly name: string
-  /** A data URL. */
-  readonly logo: string | undefined
-  readonly style: string
-  /** Where visitors reach the web service, without a trailing slash. */
-  readonly siteUrl: string
-  /** The prefix of links to the web service: empty on that service itself. */
-  readonly pagesAt: string
-}
+export type Frame = Readonly<ReturnType<typeof frameOf>>
 
-export function frameOf(platform: ResolvedPlatform, siteUrl: string, pagesAt = siteUrl): Frame {
+export function frameOf(platform: ResolvedPlatform, siteUrl: string, pagesAt = siteUrl) {
   const { brand, language, name } = platform
   return {
     messages: messagesOf(language),
+    /** Of the texts by the platform's owners, as `fr`; the engine's own texts are in the language of `messages`. */
     language,
     name,
+    /** A data URL. */
     logo: brand?.logo,
     style: brand?.color === undefined ? '' : colored(brand.color),
+    /** Where visitors reach the web service, without a trailing slash. */
     siteUrl,
+    /** The prefix of links to the web service: empty on that service itself. */
     pagesAt,
   }
 }
