@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { readSettings } from '../../src/core/env/settings.ts'
 import { validate } from '../../src/core/env/validate.ts'
+import { parseWitnessSecrets } from '../../src/core/witness.ts'
 import { announceEnvironment } from '../../src/daemon/announce.ts'
 import { contractOf } from '../../src/platform/contract.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
@@ -45,6 +46,21 @@ const WRONG: Readonly<Record<string, readonly string[]>> = {
   HEARTBEAT_PING_URL: ['hc-ping.com/4a1f'],
   WITNESS_SECRET: ['berlin:too-short', 'a-secret-of-24-characters,a-second-of-24-characters'],
 }
+
+test.each([
+  ['a-secret-of-24-characters', true],
+  ['vienna:a-secret-of-24-characters', true],
+  ['vienna:a-secret-of-24-characters, berlin:a-second-of-24-characters', true],
+  ['vienna:a-secret-of-24-characters,vienna-2:a-second-of-24-characters', true],
+  ['a-secret-of-24-characters,berlin:a-second-of-24-characters', false],
+  ['vienna:a-secret-of-24-characters,vienna:a-second-of-24-characters', false],
+  ['vienna:a-secret-of-24-characters,b:a-second-of-24-characters, vienna:a-third-of-24-characters', false],
+])('the secrets of witnesses that are taken are those that the platform can read: %s', (value, isRead) => {
+  expect(parseWitnessSecrets(value) !== undefined).toBe(isRead)
+  expect(outcome('WITNESS_SECRET', value).about.map(({ id }) => id)).toEqual(
+    isRead ? [] : ['malformed-value'],
+  )
+})
 
 /** What preflight finds about a variable, whether a start is refused for it, and whether its value is used. */
 function outcome(name: string, value: string, platform = learning) {
