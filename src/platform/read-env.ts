@@ -1,8 +1,7 @@
 import { perObject } from '../core/calls.ts'
-import type { Contract, Group, Variable } from '../core/env/contract.ts'
-import { parseValue } from '../core/env/kinds.ts'
+import type { Contract, Group } from '../core/env/contract.ts'
 import { registerEnvironment } from '../core/env/register.ts'
-import { type Environment, type Evaluation, evaluateGroups } from '../core/env/settings.ts'
+import { type Environment, evaluateGroups } from '../core/env/settings.ts'
 import { type Report, validate } from '../core/env/validate.ts'
 import { secret } from '../core/secret.ts'
 import type { PlatformEnvironment } from './checked.ts'
@@ -26,12 +25,15 @@ export function readPlatformEnv<const Definition extends PlatformDefinition | De
 }
 
 export function environmentOf(contract: Contract, env: Environment) {
-  const { states, usable } = evaluateGroups(contract, env)
+  const { states, used } = evaluateGroups(contract, env)
   return Object.fromEntries(
     contract.groups.map((group) => {
       const { name, always, variables } = group
       const isOn = always || states.get(name) === 'configured'
-      const values = variables.map((variable) => [variable.name, valueIn(variable, usable)] as const)
+      const values = variables.map(({ name, secret: isHidden }) => {
+        const found = used(name)
+        return [name, found && (isHidden ? secret(found.text) : found.value)] as const
+      })
       return [name, isOn ? guarded(group, Object.fromEntries(values)) : undefined]
     }),
   )
@@ -50,13 +52,6 @@ function guarded(group: Group, values: Record<string, unknown>): Readonly<Record
         },
       })
   return values
-}
-
-function valueIn(variable: Variable, usable: Evaluation['usable']): unknown {
-  const { name, secret: hidden, default: unset } = variable
-  const parsed = unset === undefined ? undefined : parseValue(variable, unset)
-  const found = usable.get(name) ?? (parsed?.ok ? parsed : undefined)
-  return found && (hidden ? secret(found.text) : found.value)
 }
 
 /** Validates an environment by a definition; with `services`, only what those read. Throws for a definition with faults only. */

@@ -62,7 +62,7 @@ export type Settings = Readonly<ReturnType<typeof readSettings>>
 
 /** Reads the engine's variables. Never throws: a malformed value is absent, a half-configured group undefined. */
 export function readSettings({ contract, services }: Described, env: Environment) {
-  const { broken, states: groups, usable, malformed } = evaluateGroups(contract, env)
+  const { broken, states: groups, usable, malformed, used } = evaluateGroups(contract, env)
   /** A platform may have dropped a group and given the name of its variable to one of another kind. */
   const own = (name: EngineVariable) =>
     contract.find(name)?.kind === engineVariables[name].kind ? usable.get(name) : undefined
@@ -87,8 +87,8 @@ export function readSettings({ contract, services }: Described, env: Environment
     broken: broken.map(({ rule }) => rule.id),
     /** Groups of which something that is required is not set. */
     lacking: new Set(broken.flatMap(({ rule }) => (rule.kind === 'required' ? [rule.group] : []))),
-    /** A usable value of the contract, for functions of a definition. A secret too: never print it. */
-    value: (name: string) => usable.get(name)?.text,
+    /** A value of the contract, for functions of a definition. A secret too: never print it. */
+    value: (name: string) => used(name)?.text,
     /** What no output may hold: the values of all secrets, whole and by their parts. */
     secretValues: contract.variables
       .flatMap(({ name, secret }) => (secret && env[name]) || [])
@@ -97,7 +97,7 @@ export function readSettings({ contract, services }: Described, env: Environment
     addresses: new Map(
       services.flatMap(({ name, address = [] }) => {
         const [set] = address.flatMap((variable) =>
-          contract.find(variable)?.kind === 'url' ? (usable.get(variable)?.value ?? []) : [],
+          contract.find(variable)?.kind === 'url' ? (used(variable)?.value ?? []) : [],
         )
         return typeof set === 'string' ? [[name, set] as const] : []
       }),
@@ -241,8 +241,6 @@ export function rawValue(env: Environment, name: string): string | undefined {
   return value === '' ? undefined : value
 }
 
-export type Evaluation = Readonly<ReturnType<typeof evaluateGroups>>
-
 /** Parses each value once and applies every rule. */
 export function evaluateGroups(contract: Contract, env: Environment) {
   /** The values that are set and well-formed, by name. */
@@ -279,5 +277,11 @@ export function evaluateGroups(contract: Contract, env: Environment) {
     const variable = contract.find(name)
     if (variable?.malformed === 'error') states.set(variable.group, 'half-configured')
   }
-  return { broken, states, usable, malformed }
+  /** What is set and well-formed, or else the default. */
+  const used = (name: string) => {
+    const variable = contract.find(name)
+    const unset = variable?.default === undefined ? undefined : parseValue(variable, variable.default)
+    return usable.get(name) ?? (unset?.ok ? unset : undefined)
+  }
+  return { broken, states, usable, malformed, used }
 }

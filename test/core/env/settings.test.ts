@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { type Environment, readSettings } from '../../../src/core/env/settings.ts'
+import { resolvePlatform } from '../../../src/platform/resolve.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { brokenRules, subsetsOf } from './oracle.ts'
 
@@ -272,4 +273,30 @@ test('a malformed health token keeps the gate closed: it does not count as absen
   expect(deepToken).toBeDefined()
   expect(deepToken?.accepted).toEqual([])
   expect(read({ HEALTH_DEEP_TOKEN: 'a-token-of-some-length' }).health.deepToken?.accepted).toHaveLength(1)
+})
+
+test('a variable that is not set, or malformed where that is a warning, has its default, as programs read it', () => {
+  const platform = resolvePlatform(
+    {
+      preset: 'base',
+      services: { web: {}, bookings: { address: 'BOOKINGS_URL', format: 'status' } },
+      groups: {
+        bookings: {
+          unlocks: 'a',
+          absent: 'b',
+          variables: {
+            BOOKINGS_URL: { kind: 'url', default: 'http://bookings.internal:4000/', malformed: 'warn' },
+            BOOKINGS_REGION: { kind: 'text', default: 'eu' },
+          },
+        },
+      },
+    },
+    { folder: '/' },
+  )
+  const addressIn = (env: Environment) => readSettings(platform, env).addresses.get('bookings')
+  expect(addressIn({})).toBe('http://bookings.internal:4000')
+  expect(addressIn({ BOOKINGS_URL: 'bookings' })).toBe('http://bookings.internal:4000')
+  expect(addressIn({ BOOKINGS_URL: 'http://elsewhere.internal' })).toBe('http://elsewhere.internal')
+  expect(readSettings(platform, {}).value('BOOKINGS_REGION')).toBe('eu')
+  expect(readSettings(platform, { BOOKINGS_REGION: 'us' }).value('BOOKINGS_REGION')).toBe('us')
 })
