@@ -88,10 +88,12 @@ test('a report of a failed job whose body the host has read is refused, and does
     return [answer.status, await answer.json()]
   }
   const json = { 'content-type': 'application/json' }
-  expect(await beat({ headers: json, body: '{"exitCode":1}' })).toMatchObject([
-    400,
-    { code: 'bad_request', message: expect.stringContaining('before the platform') },
-  ])
+  const refused = [400, { code: 'bad_request', message: expect.stringContaining('before the platform') }]
+  const failed = '{"exitCode":1}'
+  expect(await beat({ headers: json, body: failed })).toMatchObject(refused)
+  // In chunks, without a length.
+  const streamed = { body: new Blob([failed]).stream(), duplex: 'half' } as const
+  expect(await beat({ headers: json, ...streamed })).toMatchObject(refused)
   expect(await beat({ headers: json, body: '' })).toMatchObject([200, { state: 'ok' }])
   expect(await beat({})).toMatchObject([200, { state: 'ok' }])
 })

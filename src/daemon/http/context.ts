@@ -123,8 +123,10 @@ export class RouteContext<Body = unknown> {
   }
   /** The text of the body; undefined if a host has read it before. */
   async #unread(): Promise<string | undefined> {
-    const sent = this.request.bodyUsed ? undefined : await this.text()
-    return sent === '' && Number(this.request.headers.get('content-length')) > 0 ? undefined : sent
+    const { bodyUsed, headers } = this.request
+    const sent = bodyUsed ? undefined : await this.text()
+    const isStreamed = headers.has('transfer-encoding') && headers.has('content-type')
+    return sent === '' && (isStreamed || Number(headers.get('content-length')) > 0) ? undefined : sent
   }
   /** The fields of a form; `parseWith` checks them. None of a mail program’s one click that a host has read: its link says all. */
   async form(): Promise<Readonly<Record<string, string>>> {
