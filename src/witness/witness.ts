@@ -65,8 +65,6 @@ export async function startWitness(host: Host, options: WitnessOptions) {
   let { signed, confirmedAt, voting } = read(state)
   const keep = () =>
     writeWhole(state, JSON.stringify({ platform, signed, confirmedAt, voting } satisfies Kept))
-  // At once, for a witness of another platform that is started with this folder.
-  attempt(keep)
   let snapshot = signed && readSnapshot(signed)
   let view: View = 'unknown'
   let reason: string | undefined
@@ -250,9 +248,11 @@ interface Kept extends Pick<KeptStatus, 'confirmedAt'> {
 
 /** The other platform whose witness has this folder; undefined if there is none. Two would end each other’s outages. */
 export function otherPlatform(dataFolder: string, platform: string): string | undefined {
-  const { platform: kept = platform } = read(path.join(dataFolder, STATE))
+  const { platform: kept = platform, confirmedAt, voting } = read(path.join(dataFolder, STATE))
   const rootOf = (url: string) => trimEnd(URL.parse(url)?.href ?? url, '/')
-  return rootOf(kept) === rootOf(platform) ? undefined : kept
+  // An address that was never reached may be a mistake.
+  const isUnused = confirmedAt === 0 && voting.outage === undefined
+  return isUnused || rootOf(kept) === rootOf(platform) ? undefined : kept
 }
 
 /** A file that cannot be read counts as none, and is replaced. */

@@ -832,6 +832,14 @@ test('the command listens on its host, under its name, and asks its peers', asyn
   expect(await running).toBe(0)
 })
 
+test('a witness whose address was a mistake starts in the same folder with the right one', async () => {
+  const clock = clockAt(Date.now())
+  const it = await witness({ name: 'a', platform: 'http://127.0.0.1:1', clock })
+  await it.rounds(2)
+  await it.stop()
+  expect(otherPlatform(it.dataFolder, (await platform()).url)).toBeUndefined()
+})
+
 test('a data folder is of one platform: the witness of another is refused, which would end its outages', async () => {
   const { home, inbox, it } = await watched()
   const other = (await platform()).url
