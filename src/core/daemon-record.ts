@@ -54,9 +54,10 @@ export const isSameStore = (one: RecordedStore, other: RecordedStore) =>
 export function recordDaemon(folder: string, own: DaemonRecord): readonly DaemonRecord[] {
   const { others: beside = [], ...last } = readRecord(folder) ?? own
   const running = [last, ...beside].filter((one) => one.pid !== own.pid && isRunning(one))
-  const [next, ...others] = own.stoppedAt === undefined ? [own, ...running] : [...running, own]
-  const left = others.filter(({ pid }) => pid !== own.pid)
-  writeRecord(folder, { ...next, ...(left.length > 0 && { others: left }) })
+  const [next = own, ...left] = own.stoppedAt === undefined ? [own, ...running] : running
+  // A service that goes on says nothing of the starts of one that stopped since.
+  const { starts = next.starts } = own
+  writeRecord(folder, { ...next, ...(starts && { starts }), ...(left.length > 0 && { others: left }) })
   return running
 }
 

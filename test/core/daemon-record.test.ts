@@ -56,6 +56,14 @@ test('the record is for its owner only, and one that cannot be put in place leav
   expect(readdirSync(taken)).toEqual([path.basename(recordFile(taken))])
 })
 
+test('the starts of one that has stopped are kept while another service goes on', async () => {
+  const folder = await emptyFolder()
+  const { running } = await processes()
+  writeRecord(folder, recordOf(running, { starts: [1] }))
+  recordDaemon(folder, recordOf(process.pid, { starts: [1, 2], stoppedAt: '2026-11-22T01:00:00.000Z' }))
+  expect(readRecord(folder)).toMatchObject({ pid: running, starts: [1, 2] })
+})
+
 test.runIf(posix)('a pipe in the place of a record or a pointer holds up nobody', async () => {
   const folder = await emptyFolder()
   execFileSync('mkfifo', [recordFile(folder), path.join(folder, `1@${hostname()}.json`)])
