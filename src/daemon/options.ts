@@ -88,11 +88,15 @@ const CLOSED = [
   'store',
 ] as const
 export type Closing = Partial<Record<(typeof CLOSED)[number], (deadlineMs: number) => unknown>>
+/** What each part still gets once the deadline has passed, to record what it knows. */
+const LAST_MS = 2000
 
-export async function closeAll({ log }: Host, closing: Closing, deadlineMs: number): Promise<void> {
+/** Ends the parts within one deadline: a supervisor that waits no longer kills the process. */
+export async function closeAll({ log, timer }: Host, closing: Closing, deadlineMs: number): Promise<void> {
+  const until = timer.monotonic() + deadlineMs
   for (const part of CLOSED) {
     try {
-      await closing[part]?.(deadlineMs)
+      await closing[part]?.(Math.max(Math.min(deadlineMs, LAST_MS), until - timer.monotonic()))
     } catch (error) {
       log.error('stop_failed', 'a part of the daemon did not end cleanly', { fault: faultName(error) })
     }

@@ -1,9 +1,12 @@
 import type { Socket } from 'node:net'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { systemClock } from '../../src/core/host.ts'
 import { openStore } from '../../src/core/store/open.ts'
+import { closeAll } from '../../src/daemon/options.ts'
 import { startLearningDaemon } from '../support/daemon.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { hostAt } from '../support/incidents.ts'
 import { enrolIn } from '../support/learning.ts'
 import { keptLog } from '../support/opened.ts'
 import { rudeSmtp } from '../support/rude-smtp.ts'
@@ -53,6 +56,16 @@ test('a stop that aborts messages says how many may be sent twice', async () => 
   await it.dispatch
   expect(it.said('stop_cut')).toMatchObject({ messages: 2 })
   expect(it.said('stopped')).toMatchObject({ mayBeRepeated: 2 })
+})
+
+test('all parts of a daemon that hang end within one deadline, and two seconds each', async () => {
+  let now = 0
+  const hanging = (deadlineMs: number) => {
+    now += deadlineMs
+  }
+  const host = hostAt(() => 0, {}, { ...systemClock, monotonic: () => now })
+  await closeAll(host, { traffic: hanging, platform: hanging, alerts: hanging }, 90_000)
+  expect(now).toBe(94_000)
 })
 
 test('a stop waits for messages that are out, and none that is answered in time may be repeated', async () => {
