@@ -110,11 +110,9 @@ export function createSemaphore(width: number): <T>(work: () => Promise<T>) => P
 export function perObject<Of extends object, T>(make: (of: Of) => T): (of: Of) => T {
   const made = new WeakMap<Of, T>()
   return (of) => {
-    const known = made.get(of)
-    if (known !== undefined) return known
-    const fresh = make(of)
-    made.set(of, fresh)
-    return fresh
+    const known = made.get(of) ?? make(of)
+    made.set(of, known)
+    return known
   }
 }
 

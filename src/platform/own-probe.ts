@@ -21,19 +21,17 @@ export function ownProbe(name: string, probe: ProbeInput): ProbeDefinition {
 
 function run(probe: ProbeInput): Pick<ProbeDefinition, 'open' | 'target' | 'variable'> {
   const { check, group } = probe
-  const always = async () => ok(false)
   const kind = PROBE_TARGETS.find((one) => probe[one] !== undefined) ?? 'http'
   const written = probe[kind] ?? ''
   const target = ({ value }: Settings) => (isVariableName(written) ? value(written) : written)
   return {
-    ...(check === undefined && { target }),
-    ...(check === undefined && isVariableName(written) && { variable: written }),
+    ...(check === undefined && { target, ...(isVariableName(written) && { variable: written }) }),
     open: (parts) => {
       const { settings } = parts
       const scrub = createScrub({ secrets: settings.secretValues })
-      const configuration = group === undefined ? always : configured(settings, group)
+      const configuration = group === undefined ? undefined : configured(settings, group)
       return async (context) => {
-        const result = await configuration(context)
+        const result = (await configuration?.(context)) ?? ok(false)
         if (result.state !== 'ok') return result
         if (check !== undefined) return resultOf(await check({ ...context, value: settings.value }), scrub)
         const where = target(settings)

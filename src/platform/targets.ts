@@ -1,4 +1,5 @@
-import type { Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
+import { postgresServers } from '../core/env/values.ts'
 import { failing, ok, type ProbeContext, type ProbeParts, type ProbeResult } from '../core/health/probe.ts'
 import { reachable } from '../core/health/reach.ts'
 import { addressesOf, connectDirectly, hostOf, secure } from '../core/network/connect.ts'
@@ -41,7 +42,14 @@ export const TARGETS: Readonly<Record<TargetKind, Run>> = {
       ? ok(true)
       : failing('has no address'),
   smtp: greeted(SMTP),
-  postgres: greeted(POSTGRES),
+  postgres: (target, parts, { deep, signal }) => {
+    const over = new AbortController()
+    const context = { deep, signal: AbortSignal.any([signal, over.signal]) }
+    const all = (postgresServers(target) ?? [target]).map((one) => greeted(POSTGRES)(one, parts, context))
+    const well = all.map(async (one) => ((await one).state === 'ok' ? one : Promise.reject(new Error())))
+    const found = Promise.any(well).catch(() => Promise.race(all))
+    return found.finally(() => over.abort())
+  },
   redis: greeted(REDIS),
 }
 
@@ -50,8 +58,14 @@ function connected(socket: Socket): ProbeResult {
   return ok(true)
 }
 
-const line = (url: URL, usual: number, { network }: ProbeParts, { signal }: ProbeContext) =>
-  connectDirectly(url, { lookup: network?.lookup, port: Number(url.port) || usual, signal })
+/** By its host and port, or by the socket in a folder of this machine that libpq takes for a host. */
+const line = async (url: URL, usual: number, { network }: ProbeParts, { signal }: ProbeContext) => {
+  const port = Number(url.port) || usual
+  const hosts = [decodeURIComponent(url.hostname), url.searchParams.get('host')]
+  const folder = hosts.find((one) => one?.startsWith('/'))
+  if (folder === undefined) return connectDirectly(url, { lookup: network?.lookup, port, signal })
+  return connect({ path: `${folder}/.s.PGSQL.${port}`, signal }).on('error', () => {})
+}
 
 async function encrypted(url: URL, usual: number, parts: ProbeParts, context: ProbeContext) {
   const socket = await line(url, usual, parts, context)
@@ -64,15 +78,12 @@ function greeted(greeting: Greeting): Run {
     const usual = url.protocol === 'smtps:' ? 465 : greeting.port
     const open = url.protocol === greeting.secure ? encrypted : line
     const socket = await open(url, usual, parts, context)
-    try {
-      if (greeting.send) socket.write(greeting.send)
-      const answer = await new Promise<string>((resolve, reject) => {
-        socket.once('data', (chunk: Uint8Array) => resolve(Buffer.from(chunk).toString('latin1')))
-        socket.once('close', () => reject(new Error('closed')))
-      })
-      return greeting.answer.test(answer) ? ok(true) : failing('answers, but not in its protocol')
-    } finally {
-      socket.destroy()
-    }
+    if (greeting.send) socket.write(greeting.send)
+    // Leaving the loop closes the connection.
+    for await (const chunk of socket)
+      return greeting.answer.test(chunk.toString('latin1'))
+        ? ok(true)
+        : failing('answers, but not in its protocol')
+    throw new Error('closed')
   }
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import type { AddressInfo, Socket } from 'node:net'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import path from 'node:path'
 import { createServer as createTlsServer } from 'node:tls'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { readSettings } from '../../src/core/env/settings.ts'
@@ -9,6 +10,7 @@ import { createHealth } from '../../src/core/health/runner.ts'
 import { systemClock } from '../../src/core/host.ts'
 import type { PlatformDefinition, ProbeInput } from '../../src/platform/definition.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
+import { emptyFolder } from '../support/folder.ts'
 import { serve, serveTcp } from '../support/servers.ts'
 
 const fixture = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}`, import.meta.url), 'utf8')
@@ -111,6 +113,39 @@ test.each<[what: string, scheme: string, says: Says]>([
 ])('a server that answers as it should is ok: %s', async (_, scheme, says) => {
   const { host } = await speaks(says)
   expect(await probed(targetOf(scheme, host))).toMatchObject({ state: 'ok', checked: true })
+})
+
+test('of several PostgreSQL servers one that answers is enough', async () => {
+  const [{ host }, { host: web }] = [await speaks({ answer: 'S' }), await speaks({ status: 200 })]
+  const closed = Promise.withResolvers<void>()
+  const silent = hostOf(await serveTcp((socket) => socket.resume().once('close', () => closed.resolve())))
+  const result = (...hosts: string[]) =>
+    probed(
+      { postgres: 'KILN_URL', deadline: '500ms' },
+      { env: { KILN_URL: `postgres://app:canary@${hosts}/app?target_session_attrs=read-write` } },
+    )
+  expect(await result(NOBODY, silent, web, host)).toMatchObject({ state: 'ok', checked: true })
+  await closed.promise
+  expect(await result(web, NOBODY)).toMatchObject({ reason: 'answers, but not in its protocol' })
+  expect(await result(NOBODY, NOBODY)).toMatchObject({ state: 'failing', reason: 'the check failed' })
+})
+
+test('a PostgreSQL is asked over its socket, in either form of libpq', async () => {
+  const folder = await emptyFolder()
+  const server = createServer((socket) => socket.once('data', () => socket.end('N')))
+  server.listen(path.join(folder, '.s.PGSQL.5433'))
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  for (const postgres of [
+    `postgres://app@${encodeURIComponent(folder)}:5433/app`,
+    `postgres://app@localhost:5433/app?host=${folder}`,
+  ])
+    expect(await probed({ postgres: 'KILN_URL' }, { env: { KILN_URL: postgres } })).toMatchObject({
+      state: 'ok',
+      checked: true,
+    })
+  const nobody = { KILN_URL: `postgres://app@${encodeURIComponent(folder)}/app` }
+  expect(await probed({ postgres: 'KILN_URL' }, { env: nobody })).toMatchObject({ state: 'failing' })
 })
 
 test('a name is ok when it has an address', async () => {

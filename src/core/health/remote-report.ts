@@ -123,10 +123,8 @@ const READERS: Readonly<Record<ForeignFormat, (answer: Answer) => Reading | unde
     if (plain !== undefined) return { state: plain }
     const value = parse(body)
     const state = wordOf(value?.status, ASPNET)
-    return (
-      value &&
-      state && { state, parts: partsOf(value.entries ?? value.results, (part) => named(part, ASPNET)) }
-    )
+    if (value === undefined || state === undefined) return undefined
+    return { state, parts: partsOf(value.entries ?? value.results, (part) => named(part, ASPNET)) }
   },
 }
 
@@ -137,13 +135,13 @@ const PLAIN_OK = /^"?(?:ok|okay|up|alive|healthy|pass|pong|success)"?[.!]?$/i
 function readAny({ status, body }: Answer): Reading | undefined {
   const word = body.trim()
   if (word === '' || PLAIN_OK.test(word)) return { state: 'ok' }
-  const service = parse(body)?.service
+  const value = parse(body)
+  const service = value?.service
   const ours = typeof service === 'string' ? readReport({ status, body }, service) : undefined
   if (ours !== undefined && 'report' in ours) {
     const { state, build, probes } = ours.report
     return { state, parts: Object.entries(probes), build: build ?? undefined }
   }
-  const value = parse(body)
   const read = (format: ForeignFormat) => READERS[format]({ status, body })
   // health+json knows Spring's words too, but Spring keeps its parts elsewhere.
   if (value !== undefined && ('components' in value || 'details' in value)) return read('spring')

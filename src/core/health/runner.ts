@@ -86,11 +86,10 @@ async function runProbe(probe: Probe, deep: boolean, clock: Clock, budgetMs: num
   const answer = Promise.resolve()
     .then(() => probe.run({ deep, signal: controller.signal }))
     .catch(() => failing(controller.signal.aborted ? reason : 'the check failed'))
-  const raced = await Promise.race([answer, late])
-  const result: ProbeResult =
-    probe.optional && raced.state === 'failing' ? { ...raced, state: 'degraded' } : raced
+  const result = await Promise.race([answer, late])
   clearTimeout(timer)
-  return result.checked ? { ...result, latencyMs: since(clock, began) } : result
+  const state = probe.optional && result.state === 'failing' ? 'degraded' : result.state
+  return { ...result, state, ...(result.checked && { latencyMs: since(clock, began) }) }
 }
 
 const since = (clock: Clock, began: number) => Math.round((clock.monotonic() - began) * 10) / 10

@@ -18,9 +18,7 @@ const STAGGER_MS = 250
 export function sharedLookup(lookup: Lookup): Lookup {
   const running = new Map<string, Promise<readonly Address[]>>()
   return (host) => {
-    const known = running.get(host)
-    if (known) return known
-    const started = lookup(host).finally(() => running.delete(host))
+    const started = running.get(host) ?? lookup(host).finally(() => running.delete(host))
     running.set(host, started)
     return started
   }
@@ -70,11 +68,10 @@ export function connectFirst(
     const next = () => {
       clearTimeout(timer)
       const address = waiting.shift()
+      if (address === undefined && open.size > 0) return
       if (address === undefined) {
-        if (open.size > 0) return
         end()
-        reject(fault ?? codeError('ENOTFOUND'))
-        return
+        return reject(fault ?? codeError('ENOTFOUND'))
       }
       const socket = connect({ host: address.address, port, noDelay: true })
       open.add(socket)
