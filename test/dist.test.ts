@@ -19,6 +19,13 @@ test('the browser part is one file of at most 6 KB compressed, without the SDK o
   ).toEqual(['errortrack', 'sender'])
 })
 
+test('files for browsers have no look-behind: Safari before 16.4 would run nothing of the page that bundles one', async () => {
+  const files = ['browser.js', 'insights.js', 'lesson.js', 'status.js']
+  const chunks = ['chunks/browser-errortrack.js', 'chunks/browser-sender.js']
+  for (const file of [...files, ...chunks])
+    expect((await built(file)).toString(), file).not.toMatch(/\(\?<[!=]/)
+})
+
 const subpaths = Object.entries(packageJson.exports).flatMap(([subpath, target]) =>
   typeof target === 'string' ? [] : [{ name: `platformctl${subpath.slice(1)}`, file: target.default }],
 )

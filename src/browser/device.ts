@@ -105,15 +105,8 @@ export function write(storage: Storage, key: string, value: string): boolean {
  * opt-out key, or Global Privacy Control (w3.org/TR/gpc). Where storage cannot be read, consent is unknown, so the answer is no.
  */
 export function isAllowed(): boolean {
-  try {
-    return (
-      deviceStorage() !== undefined &&
-      !hasOptedOut() &&
-      !(navigator as { globalPrivacyControl?: boolean }).globalPrivacyControl
-    )
-  } catch {
-    return false
-  }
+  const isPrivate = () => (navigator as { globalPrivacyControl?: boolean }).globalPrivacyControl
+  return attempt(() => deviceStorage() !== undefined && !hasOptedOut() && !isPrivate()) ?? false
 }
 
 /** Parses a stored list; anything else counts as an empty list. */

@@ -119,7 +119,8 @@ function cut(text: string): string {
       end += (text.codePointAt(end) ?? 0) > 0xffff ? 2 : 1
     text = text.slice(0, end)
   }
-  return text.toWellFormed()
+  // Firefox 115 and Safari before 16.4 do not have it; ingest does this again.
+  return text.toWellFormed?.() ?? text
 }
 
 /** An e-mail address anywhere in a text, without anchors: a cut text matches only where the whole one did. */
@@ -152,10 +153,10 @@ const DIGITS = /\d(?:[\s-]?\d){12,18}/g
 /** The numbers of networks that issue cards. None begins with 1, as milliseconds since 1970 do. */
 const CARD =
   /^(?:4\d{12}(?:\d{3}){0,2}|5[1-5]\d{14}|2[2-7]\d{14}|3[47]\d{13}|3[0689]\d{12}|35\d{14}|6\d{15,18})$/
-const IBAN = /(?<![\p{L}\p{N}])[A-Z]{2}\d{2}(?:[\s-]?[A-Z0-9]){11,30}/giu
+const IBAN = /(?:^|[^\p{L}\p{N}])[A-Z]{2}\d{2}(?:[\s-]?[A-Z0-9]){11,30}/giu
 const LAYERS = 3
 /** Base64 whose first and fourth byte may be printable ASCII. Most words are no such run, and need not be decoded. */
-const BASE64 = /(?<![A-Za-z0-9+/_-])(?:[I-Za-f][A-Za-z0-9+/_-]{3}){2}[A-Za-z0-9+/_-]*={0,2}/g
+const BASE64 = /^(?:[I-Za-f][A-Za-z0-9+/_-]{3}){2}/
 /** How much of a text is searched. Far less is kept of it; beyond this, only addresses are looked for. */
 const LOOKED_AT = 512
 
@@ -217,7 +218,8 @@ function decoded(text: string): string {
 
 /** The contents of base64 runs that are printable ASCII. An id of random bytes is left out, because it seldom is. */
 function decodedBase64(text: string): string[] {
-  return (text.match(BASE64) ?? []).flatMap((run) => {
+  return (text.match(/[A-Za-z0-9+/_-]{8,}={0,2}/g) ?? []).flatMap((run) => {
+    if (!BASE64.test(run)) return []
     const bare = trimEnd(run, '=').replace(/-/g, '+').replace(/_/g, '/')
     // A last character beyond whole bytes is not base64, and `atob` would throw for each such word.
     const inner = atob(bare.length % 4 === 1 ? bare.slice(0, -1) : bare)
@@ -243,7 +245,7 @@ function isCard(run: string): boolean {
 
 /** The check digits of account numbers (ISO 13616, modulo 97); the text behind one is not part of it. */
 function isIban(run: string): boolean {
-  const compact = run.replace(/[\s-]/g, '').toUpperCase()
+  const compact = run.replace(/[^a-z\d]/gi, '').toUpperCase()
   for (let length = compact.length; length >= 15; length -= 1) {
     let rest = 0
     for (const character of compact.slice(4, length) + compact.slice(0, 4))

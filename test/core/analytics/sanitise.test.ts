@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { LONGEST_STRING, MOST_PROPERTIES } from '../../../src/core/analytics/events.ts'
 import {
   isPersonalKey,
@@ -230,4 +230,17 @@ test('a text is judged the same however often it comes, and however many others 
 test('every pattern is written in the form in which names are compared', () => {
   for (const part of [...PERSONAL_PARTS, ...PERSONAL_WORDS]) expect(isPersonalKey(part), part).toBe(true)
   for (const thing of NAMED_THINGS) expect(isPersonalKey(`${thing}_name`), thing).toBe(false)
+})
+
+test('a browser without toWellFormed, as Firefox 115, records events too', () => {
+  const known = String.prototype.toWellFormed
+  Reflect.deleteProperty(String.prototype, 'toWellFormed')
+  onTestFinished(() => {
+    Object.defineProperty(String.prototype, 'toWellFormed', {
+      value: known,
+      configurable: true,
+      writable: true,
+    })
+  })
+  expect(withProperties({ topic: 'gates' }).event?.properties.topic).toBe('gates')
 })

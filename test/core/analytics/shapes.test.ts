@@ -14,7 +14,11 @@ test.each([
   ...['anna&commat;example.com', 'anna\\u0040example.com', 'anna﹫example.com'],
   ...['anna (at) example (dot) com', 'anna [at] example.com', 'anna\u200b@\u200bexample.com'],
   ...[`id=${b64('anna@example.com')}`, b64('to:anna@example.com').replace(/=+$/, '')],
-  encodeURIComponent(b64('anna%40example.com')),
+  ...[
+    encodeURIComponent(b64('anna%40example.com')),
+    `${b64('lesson of the day 12')}${b64('anna@example.com')}`,
+  ],
+  `https://a.example/${b64('anna@example.com').replace(/=+$/, '')}`.slice(18),
   // Numbers of telephones, cards and accounts.
   ...['0049 170 1234567', '+1 (415) 555-2671', '415-555-2671', '0171 1234567', 'tel:+491701234567'],
   ...['%2B49%20170%201234567', '＋４９ １７０ １２３４５６７', '4111 1111 1111 1111', '5555-5555-5555-4444'],
@@ -23,7 +27,7 @@ test.each([
   // Keys.
   ...[jwt, `Bearer ${jwt}`, 'rk_test_4eC39HqLyjWDarjt', 'whsec_0123456789abcdef', 'AKIAIOSFODNN7EXAMPLE'],
   ...['ghp_0123456789abcdefghij0123456789abcdef', 'xoxb-123456789012-abcdef', '-----BEGIN PRIVATE KEY-----'],
-  'AIzaSyA1234567890abcdefghijklmnopqrstuv',
+  ...['AIzaSyA1234567890abcdefghijklmnopqrstuv', '(NL91ABNA0417164300'],
 ])('the value %j is personal', (value) => {
   expect(isPersonalValue(value)).toBe(true)
 })
@@ -33,6 +37,7 @@ test.each([
   ...['1.2.3', '0110101001101', '00000000', '1763700000000', 'v1.24.0-rc.1', 'lesson 3 of 7', '40%'],
   '#9a3412',
   ...['H 0; CNOT 0 1; M', 'qubit[5]', '3/4', 'a @ b', 'half past 5', '4111 1111 1111 1112', 'DE00'],
+  ...['ÄNL91ABNA0417164300', `x${b64('anna@example.com')}`],
   ...['550e8400-e29b-41d4-a716-446655440000', 'Zm9yIGV4YW1wbGU', 'https://www.example.com/lessons/3?x=1'],
 ])('the value %j is not', (value) => {
   expect(isPersonalValue(value)).toBe(false)

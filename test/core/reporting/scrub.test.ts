@@ -72,6 +72,7 @@ test.each([
   ['at run (file:///srv/app/dist/chunk.js:12:34)', 'at run (file:///srv/app/dist/chunk.js:12:34)'],
   ['Authorization: Bearer abc.def-123', 'Authorization: [secret]'],
   ['from ::1, fe80::1 and 10.0.0.1', 'from [address], [address] and [address]'],
+  ['::1 ::2,fe80::3 1:2:3:4:5:6:7:8', '[address] [address],[address] [address]'],
   ['version 1.2.3 of npm:@scope/package at std::fade', 'version 1.2.3 of npm:@scope/package at std::fade'],
 ])('of %j remains %j', (given, expected) => {
   expect(createScrub().text(given)).toBe(expected)
