@@ -61,7 +61,7 @@ export async function writeReport(
   // Formats of other tools have no place for it.
   if (!('mails' in report) && options.format !== 'text' && options.format !== 'json')
     context.stderr.write(`${whichPlatform(context)}\n`)
-  context.stdout.write(await document(context, name, remaining, shown, options))
+  context.stdout.write(await document(shown, context, name, remaining, options))
   const errors = findings.filter(({ severity }) => severity === 'error')
   if (errors.length > 0)
     return errors.every(({ id }) => REMOTE_FAULTS.includes(id)) ? EXIT.remote : EXIT.failed
@@ -69,11 +69,8 @@ export async function writeReport(
 }
 
 async function document(
-  context: Context,
-  name: string,
-  report: CheckedReport | LintReport,
   shown: readonly Finding[],
-  options: ReportOptions,
+  ...[context, name, report, options]: Parameters<typeof writeReport>
 ): Promise<string> {
   const live = 'live' in report ? report.live : undefined
   const { format, strict = false } = options

@@ -23,10 +23,7 @@ function post(
   return exchange(url.href, asked, LARGEST_ANSWER_BYTES, patienceMs)
 }
 
-interface Endpoint {
-  readonly url: URL
-  readonly secret: string
-}
+type Endpoint = Readonly<ReturnType<typeof webEndpoint>>
 
 /** An endpoint of the running web service, and the secret that opens it. */
 export function webEndpoint(
@@ -34,7 +31,7 @@ export function webEndpoint(
   given: string | undefined,
   path: string,
   daemon?: Context['daemon'],
-): Endpoint {
+) {
   // While it is rotated the variable holds two: the first is the one to send.
   const [secret] = splitList(env.EMAIL_DISPATCH_SECRET ?? '')
   const site = given ?? (env.NEXT_PUBLIC_SITE_URL?.trim() || daemon?.urls.web)

@@ -8,7 +8,7 @@ import type { Service } from '../core/service.ts'
 import type { Handler } from './embedding.ts'
 import type { Poll } from './http/poll.ts'
 import { rawErrorResponse, rawResponse } from './http/respond.ts'
-import { lazyListener } from './node-listener.ts'
+import { ADAPTED, lazyListener } from './node-listener.ts'
 
 /** Node's defaults close no stalled socket within 12 s; these close all (test/load/stalled-sockets). */
 const LIMITS = {
@@ -80,13 +80,7 @@ export async function listen(host: string, port: number) {
           settle(outgoing)
         }
       },
-      // Only what the adapter itself refuses (a host or a target that is no URL) comes here: the handler never rejects.
-      {
-        errorHandler: () => rawResponse('bad_request'),
-        // The check of a load balancer by HTTP/1.0 names no host.
-        hostname: 'localhost',
-        overrideGlobalObjects: true,
-      },
+      { ...ADAPTED, overrideGlobalObjects: true },
     )
   })
   const settle = (outgoing: ServerResponse) => {

@@ -3,6 +3,14 @@ import { once } from '../core/calls.ts'
 import type { Handler } from './embedding.ts'
 import { rawErrorResponse, rawResponse } from './http/respond.ts'
 
+/** How requests of `node:http` are adapted. */
+export const ADAPTED = {
+  // The check of a load balancer by HTTP/1.0 names no host.
+  hostname: 'localhost',
+  // Only what the adapter itself refuses (a host or a target that is no URL) comes here: it gets the same error format.
+  errorHandler: () => rawResponse('bad_request'),
+} as const
+
 /**
  * A service as a listener of `node:http`, and so of every framework on top of it: `createServer(nodeListener(platform.web))`,
  * `app.use(nodeListener(platform.web))`. It answers every request that it is given, unknown paths with 404, so it
@@ -15,11 +23,8 @@ export function nodeListener(
   return lazyListener(async () => {
     const { getRequestListener } = await import('@hono/node-server')
     return getRequestListener((request, environment) => handler.fetch(request, environment), {
+      ...ADAPTED,
       overrideGlobalObjects: false,
-      // The check of a load balancer by HTTP/1.0 names no host.
-      hostname: 'localhost',
-      // A request that the adapter rejects (an invalid Host) gets the same error format.
-      errorHandler: () => rawResponse('bad_request'),
     })
   })
 }

@@ -64,10 +64,7 @@ function sentence(file: string | undefined, faults: readonly Fault[]): string {
 }
 
 /** Ids of the account that runs this process; undefined on Windows, which has no owner or mode to look at. */
-export interface Account {
-  readonly user: number
-  readonly group: number
-}
+type Account = NonNullable<ReturnType<typeof thisAccount>>
 
 /** Refuses a definition that was found, not named, if others than root and this account could have written it. */
 export function refuseForeignDefinition(folder: string, file: string, account = thisAccount()): void {
@@ -85,7 +82,7 @@ export function controlledByOthers(file: string, account = thisAccount()): strin
   return account && (foreign(file, account) ?? foreign(realpathSync.native(file), account))
 }
 
-function thisAccount(): Account | undefined {
+function thisAccount() {
   const user = process.geteuid?.()
   const group = process.getegid?.()
   return user === undefined || group === undefined ? undefined : { user, group }

@@ -16,13 +16,7 @@ import type { CompiledMails } from './template.ts'
 /** Output file of `platformctl email build`, in the folder of the mails. */
 export const BUILD_FILE = path.join('compiled', 'mails.json')
 
-export interface MailBuild {
-  readonly version: 1
-  /** The version of the package that made it: another one may compile the same sources to other mails. */
-  readonly madeBy: string
-  readonly sources: string
-  readonly mails: CompiledMails
-}
+export type MailBuild = Readonly<Awaited<ReturnType<typeof buildFolder>>>
 
 /** The compiled mails of a folder: its build if that is fresh, and otherwise compiled now. */
 export async function compiledFolder(templates: Templates, folder: string): Promise<CompiledMails> {
@@ -34,10 +28,12 @@ export async function compiledFolder(templates: Templates, folder: string): Prom
 }
 
 /** Rejects with a TemplateError that names the file and the line. */
-export async function buildFolder(templates: Templates): Promise<MailBuild> {
+export async function buildFolder(templates: Templates) {
   const { compileFolders } = await import('./compile/compile.ts')
   const sources = await hashSources(templates)
-  return { version: 1, madeBy: await packageVersion(), sources, mails: await compileFolders(templates) }
+  /** Another version of the package may compile the same sources to other mails. */
+  const madeBy = await packageVersion()
+  return { version: 1 as const, madeBy, sources, mails: await compileFolders(templates) }
 }
 
 async function packageVersion(): Promise<string> {

@@ -21,10 +21,7 @@ export function openCheckout(
 
   return {
     /** Takes plan names (`pro-monthly`) and price ids, of the configured ones only: undefined for any other. */
-    async open(
-      { subject, email }: Extract<Identity, { kind: 'person' }>,
-      price: string,
-    ): Promise<CheckoutSession | undefined> {
+    async open({ subject, email }: Extract<Identity, { kind: 'person' }>, price: string) {
       const id = configured.get(price)
       if (id === undefined) return undefined
       const body = sessionForm(id, siteUrl, { client_reference_id: subject, customer_email: email })
@@ -54,11 +51,6 @@ export function openCheckout(
 
 const NOT_OPENED = 'The payments provider opened no checkout now; nothing was charged. Try again later.'
 
-export interface CheckoutSession {
-  readonly id: string
-  readonly url: string
-}
-
 export function sessionForm(price: string, siteUrl: string, customer: Record<string, string>): string {
   return new URLSearchParams({
     mode: 'subscription',
@@ -70,7 +62,7 @@ export function sessionForm(price: string, siteUrl: string, customer: Record<str
   }).toString()
 }
 
-function sessionOf(answer: unknown): CheckoutSession {
+function sessionOf(answer: unknown) {
   const { id, url } = Object(answer) as { id?: unknown; url?: unknown }
   if (typeof id === 'string' && typeof url === 'string' && /^https?:$/.test(URL.parse(url)?.protocol ?? ''))
     return { id, url }

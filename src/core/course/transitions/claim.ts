@@ -49,14 +49,19 @@ export function lostAttempt(before: SubscriptionRecord, taken: SubscriptionRecor
   return { at, kind: 'attempt', enrolment, day, outcome: 'unknown', reason: problem?.reason }
 }
 
+/** The record in nobody's hand: the outcome of an attempt that began before comes too late. */
+const freed = (record: SubscriptionRecord) => ({
+  ...record,
+  claimedAt: undefined,
+  leaseUntil: undefined,
+  fence: record.fence + 1,
+})
+
 /** Parks a record whose list of sent days cannot be read, so that it holds up no other. */
 export function setAside(record: SubscriptionRecord, now: number): SubscriptionRecord {
   return {
-    ...record,
+    ...freed(record),
     nextAttemptAt: undefined,
-    claimedAt: undefined,
-    leaseUntil: undefined,
-    fence: record.fence + 1,
     problem: { kind: 'parked', reason: UNREADABLE, since: now },
   }
 }
@@ -96,14 +101,11 @@ export function record(current: SubscriptionRecord, settlement: Settlement): Sub
   }
   if (!holds) return answered(current, claim, problem)
   return {
-    ...current,
+    ...freed(current),
     lessons,
     nextAttemptAt,
-    claimedAt: undefined,
-    leaseUntil: undefined,
     failures,
     problem,
-    fence: current.fence + 1,
     ...(settlement.untried && { claimedBy: undefined }),
     ...(settlement.end && { state: 'unsubscribed', unsubscribedAt: now }),
   }
@@ -142,7 +144,7 @@ function afterSent(
 ): SubscriptionRecord {
   const { sentAt, nextAttemptAt, lessons, progress } = after
   return {
-    ...current,
+    ...freed(current),
     sentDays: [...current.sentDays, day],
     ...progress,
     lessons,
@@ -150,11 +152,8 @@ function afterSent(
     lastSentAt: sentAt,
     nextAttemptAt: current.state === 'confirmed' ? nextAttemptAt : undefined,
     firstAttemptAt: undefined,
-    claimedAt: undefined,
-    leaseUntil: undefined,
     failures: 0,
     problem: isSuppressed(current) ? current.problem : undefined,
-    fence: current.fence + 1,
   }
 }
 
