@@ -316,6 +316,30 @@ test('an unsubscribe of one click works where the host has read the body of its 
   expect(await platform.courses.list({ email })).toMatchObject([{ state: 'unsubscribed' }])
 })
 
+test('a dispatch call whose caller gives up waits for queued mails no longer', async () => {
+  const begun = Promise.withResolvers<void>()
+  const answer = Promise.withResolvers<void>()
+  const slow = testTransport(async () => {
+    begun.resolve()
+    await answer.promise
+    return { kind: 'sent', id: 'one' }
+  })
+  const { platform, subscribe, told } = open({ STORE_URL: await newStoreUrl() }, { mailer: slow })
+  await subscribe()
+  await begun.promise
+  const caller = new AbortController()
+  let answered: unknown
+  const dispatched = platform.dispatch({ signal: caller.signal }).then((result) => {
+    answered = result
+  })
+  await expect.poll(() => told('dispatched')).toHaveLength(1)
+  expect(answered).toBeUndefined()
+  caller.abort()
+  await expect.poll(() => answered, { timeout: 5000 }).toMatchObject({ sent: 0 })
+  answer.resolve()
+  await dispatched
+})
+
 test('what was sent is counted once the platform is closed, however soon that is', async () => {
   const STORE_URL = await newStoreUrl()
   const mailer = testTransport(async () => ({ kind: 'sent', id: 'one' }))

@@ -3,7 +3,7 @@ import { auditEntry, type Operator, PROGRAM } from '../audit.ts'
 import { createMails } from '../delivery/messages.ts'
 import { HOUR_MS, MINUTE_MS } from '../durations.ts'
 import { faultName } from '../errors.ts'
-import { systemClock, type Timer, within } from '../host.ts'
+import { systemClock, type Timer, untilAborted, within } from '../host.ts'
 import type { Held } from '../mail/holds.ts'
 import { triedBefore } from '../mail/send-once.ts'
 import type { TransactionalMail } from '../mail/transactional.ts'
@@ -82,7 +82,8 @@ export function openCourse(options: CourseOptions) {
     return sent.reduce((sum, one) => sum + one, 0)
   }
   const wake = () => inBackground(deliverMessages())
-  const queueSent = async () => options.isAlone && within(LAST_MS, Promise.all(pending), () => [])
+  const queueSent = async (...stops: readonly Promise<void>[]) =>
+    options.isAlone && within(LAST_MS, Promise.race([Promise.all(pending), ...stops]), () => [])
 
   let reviewedAt: number | undefined
   /** Takes changed courses to those who follow the newest: first to all, then hourly to whom a shorter course ended. */
@@ -106,7 +107,7 @@ export function openCourse(options: CourseOptions) {
     const running = reviewFollowers().then(async () => {
       const result = await run({ ...call, signal: both })
       // A host may stop its process with the answer, and then nothing leaves in the background.
-      if (!both.aborted) await queueSent()
+      await queueSent(untilAborted(both))
       return result
     })
     const ended = Promise.allSettled([running])
