@@ -74,8 +74,7 @@ export function confirmations(sql: Sql) {
         const { count = 0, newestAt, ofAll = 0 } = recent ?? {}
         const exhausted = ofAll >= mostADay
         const isAllowed = !exhausted && !erased && !suppressed && !withoutMail
-        // An operator may have resolved the bounce in another course: the list is newer than this row.
-        const known = (yield* mailboxes.find(identity)) ? { ...current, problem: undefined } : current
+        const known = yield* mailboxes.cleared(current)
         const wanted = isAllowed && joining.wantsConfirmation(known, { count, newestAt }, now)
         const before = yield* first<Preferences>(TEXTS.asked, { id: current.id })
         const timeZone = asked.timeZone ?? before?.timeZone

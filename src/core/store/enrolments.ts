@@ -68,7 +68,8 @@ export function enrolments(sql: Sql) {
     yield* lock(SPACE.mailbox, mailboxKey)
     const key = enrolmentKey(identity, course)
     const known = yield* subscriptions.lockKey(key)
-    const refusal = (known && joining.admitRefusal(known)) ?? (left.has(key) ? 'unsubscribed' : undefined)
+    const listed = known && (yield* mailboxes.cleared(known))
+    const refusal = (listed && joining.admitRefusal(listed)) ?? (left.has(key) ? 'unsubscribed' : undefined)
     if (refusal !== undefined || dryRun) return refusal ?? 'imported'
     const arrived = joining.arrive(known ?? joining.newSubscription({ ...arrival, now }), arrival)
     yield* begin(arrived, arrival.start, known ? undefined : mailboxKey)
@@ -96,7 +97,8 @@ export function enrolments(sql: Sql) {
           if (before) return { enrolled: true, ...before }
         }
         const hasLeft = (yield* leftOf([who])).size > 0 && known?.state !== 'confirmed'
-        const refused = (known && joining.enrolRefusal(known)) ?? (hasLeft ? 'unsubscribed' : undefined)
+        const listed = known && (yield* mailboxes.cleared(known))
+        const refused = (listed && joining.enrolRefusal(listed)) ?? (hasLeft ? 'unsubscribed' : undefined)
         const reason = suppressed.has(identity) ? 'suppressed' : refused
         if (reason !== undefined) return { enrolled: false, reason }
         const start = startOf({ course, confirmedAt: now, timeZone })

@@ -1,3 +1,4 @@
+import type { SubscriptionRecord } from '../course/subscription.ts'
 import type { MailboxRecord, SuppressionCause } from '../mail/feedback/event.ts'
 import { all, assigned, first, run, type Steps } from './sql.ts'
 
@@ -38,6 +39,11 @@ export const mailboxes = {
   *find(identity: string): Steps<MailboxRecord | undefined> {
     const row = yield* first<MailboxRow>(TEXTS.find, { identity })
     return row && mailboxOf(row)
+  },
+  /** Without the problem that the list has dropped: an operator may have resolved the bounce in another course. */
+  *cleared(record: SubscriptionRecord): Steps<SubscriptionRecord> {
+    const isKnown = record.problem && (yield* mailboxes.find(record.identity))
+    return isKnown ? { ...record, problem: undefined } : record
   },
   /** In the order of their identities, so that two deliveries never wait in a circle; `made`: had no row before. */
   *lockAll(identities: readonly string[]) {

@@ -206,6 +206,14 @@ describe.each(STORES)('on the store %s', (kind) => {
     await store.course.confirm({ begin: inFirst, tokenHash: 'other', now: NOW - 2 * DAY })
     await apply(store, [eventOf('hard-bounce')])
     expect(await retry(store, NOW + HOUR)).toBe(true)
+    // The list, on which the address no longer is, is not the reason that a program or an import is refused.
+    const who = { ...asked('ada', NOW + HOUR, other), mailboxKey: 'ada@example.com' }
+    const gone = { enrolled: false, reason: 'unsubscribed' }
+    expect(await store.course.enrol({ ...who, begin: inFirst })).toEqual(gone)
+    const goes = { sent: 0, lastSentAt: undefined, progress: undefined, confirmedAt: NOW }
+    const how = { consent: { at: NOW, how: 'form' }, start: { lessons: 7, dueAt: NOW } }
+    const arrivals = [{ ...who, ...goes, ...how }]
+    expect(await store.course.admit({ arrivals, now: NOW + HOUR, dryRun: false })).toEqual(['unsubscribed'])
     const anew = { ...other, token: 'anew', now: NOW + 2 * HOUR }
     expect(await subscribe(store, 'ada', anew)).toMatchObject({ mail: true })
     await store.course.confirm({ begin: inFirst, tokenHash: 'anew', now: NOW + 3 * HOUR })
