@@ -1,5 +1,6 @@
 import type { EventDefinition, EventKind, Properties } from '../core/analytics/events.ts'
 import { createSanitiser, type Sanitise } from '../core/analytics/sanitise.ts'
+import { attempt } from '../core/is-record.ts'
 import { type ReporterInput, setReporter } from '../core/reporting/facade.ts'
 import { type Buffer, deviceStorage, isAllowed, openBuffer, setOptOut } from './device.ts'
 import type { createSender } from './sender.ts'
@@ -22,6 +23,8 @@ const MOST_EARLY = 10
 let buffer: Buffer | undefined
 let sender: ReturnType<typeof createSender> | undefined
 let started = false
+/** Loads the SDK once that is allowed. */
+let loadReporter = nothing
 let sanitise: Sanitise
 
 export type Track<Kind extends EventKind = EventKind> = (kind: Kind, properties?: Properties) => void
@@ -35,7 +38,8 @@ export function setEvents(events: readonly EventDefinition[]): void {
 export function start<const Kind extends EventKind>(
   options: StartOptions<Kind>,
 ): { readonly track: Track<Kind> } {
-  harmless(() => {
+  // Here and below: counting and reporting must never break a page.
+  attempt(() => {
     // As in every environment, a value of white space is none.
     const endpoint = options.endpoint?.trim()
     const dsn = options.dsn?.trim()
@@ -50,24 +54,29 @@ export function start<const Kind extends EventKind>(
         sender = chunk.createSender(opened, storage, endpoint, isAllowed)
       }, nothing)
     }
-    if (!dsn || !isAllowed()) return
-    const early: ReporterInput[] = []
-    setReporter({ report: (report) => early.length < MOST_EARLY && early.push(report) })
-    import('./errortrack.ts').then(
-      (chunk) => {
-        const reporter = chunk.openErrortrack(dsn, options, isAllowed)
-        setReporter({ report: (report) => isAllowed() && reporter.report(report) })
-        for (const report of early) reporter.report(report)
-      },
-      () => setReporter(undefined),
-    )
+    if (!dsn) return
+    loadReporter = () => {
+      if (!isAllowed()) return
+      loadReporter = nothing
+      const early: ReporterInput[] = []
+      setReporter({ report: (report) => early.length < MOST_EARLY && early.push(report) })
+      import('./errortrack.ts').then(
+        (chunk) => {
+          const reporter = chunk.openErrortrack(dsn, options, isAllowed)
+          setReporter({ report: (report) => isAllowed() && reporter.report(report) })
+          for (const report of early) reporter.report(report)
+        },
+        () => setReporter(undefined),
+      )
+    }
+    loadReporter()
   })
   return { track }
 }
 
 /** Records an event on this device (CONTRACT §6). Never throws; does nothing after an objection. */
 export function track(kind: EventKind, properties: Properties = {}): void {
-  harmless(() => {
+  attempt(() => {
     const storage = deviceStorage()
     if (storage === undefined || !isAllowed()) return
     buffer ??= openBuffer(storage)
@@ -79,18 +88,11 @@ export function track(kind: EventKind, properties: Properties = {}): void {
 
 /** Stops analytics and error reporting at once, in all tabs; `false` allows them again. */
 export function optOut(out = true): void {
-  harmless(() => {
+  attempt(() => {
     setOptOut(out)
     if (out) sender?.stop()
+    else loadReporter()
   })
 }
 
 function nothing(): void {}
-
-function harmless(work: () => unknown): void {
-  try {
-    work()
-  } catch {
-    // Counting and reporting must never break a page.
-  }
-}

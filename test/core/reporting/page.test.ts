@@ -24,3 +24,9 @@ test('an objection stops what a page reports and what the SDK itself catches, un
 test.each(['gpc', 'opt-out key'])('with an objection by %s the SDK is not even loaded', async (objection) => {
   expect(await visit(objection)).toEqual({ loaded: '', said: [] })
 })
+
+test('a page that starts without consent reports from the moment that it is given', async () => {
+  const { loaded, said } = await visit('until consent')
+  expect(loaded).toMatch(/browser-errortrack\.js$/)
+  expect(said).toEqual(['after consent'])
+})

@@ -43,12 +43,19 @@ if (objection === 'gpc') Object.defineProperty(navigator, 'globalPrivacyControl'
 if (objection === 'opt-out key') localStorage.setItem('platform.optOut', '1')
 
 const page = await import(new URL('../../../dist/browser.js', import.meta.url).href)
+if (objection === 'until consent') page.optOut()
 page.start({ dsn, build: '2026.11.21-abc', environment: 'staging' })
 /** What the SDK itself catches, as of an error that nobody caught. */
 const uncaught = (text: string) =>
   (globalThis as { onerror?: (...of: unknown[]) => void }).onerror?.(text, '', 1, 1, new Error(text))
 process.on('exit', () => process.stdout.write(loaded.filter((url) => url.includes('errortrack')).join('\n')))
 page.reportError(new Error('at first'))
+if (objection === 'until consent') {
+  page.optOut(false)
+  page.reportError(new Error('after consent'))
+  await sent.promise
+  process.exit()
+}
 if (objection === undefined) {
   await sent.promise
   for (const say of [(text: string) => page.reportError(new Error(text)), uncaught]) {
