@@ -1,3 +1,4 @@
+import { attempt } from '../core/is-record.ts'
 import type { Messages } from '../core/messages/en.ts'
 import { timesIn } from '../core/messages/words.ts'
 import { morph } from './morph.ts'
@@ -17,8 +18,9 @@ interface Data {
   readonly isKept: boolean
 }
 const { texts: T, language, isKept } = pageData<Data>()
-const here = timesIn(language, Intl.DateTimeFormat().resolvedOptions().timeZone)
 const utc = timesIn(language)
+// Where a browser does not know its zone, it names one that it does not take (`Etc/Unknown`).
+const here = attempt(() => timesIn(language, Intl.DateTimeFormat().resolvedOptions().timeZone)) ?? utc
 
 interface Days {
   readonly days: {

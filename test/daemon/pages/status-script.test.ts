@@ -74,6 +74,19 @@ test('a bar is a day in UTC, wherever its reader is, and times are in the zone o
   }
 })
 
+test('where the browser does not know its zone, times are in UTC and the page is refreshed', async () => {
+  const known = new Intl.DateTimeFormat().resolvedOptions()
+  const asked = vi.spyOn(Intl.DateTimeFormat.prototype, 'resolvedOptions')
+  onTestFinished(() => asked.mockRestore())
+  asked.mockReturnValue({ ...known, timeZone: 'Etc/Unknown' })
+  const { page, answers } = await visit()
+  for (const time of page.querySelectorAll('time:not(.ago)'))
+    expect(time.textContent).toBe(time.getAttribute('title'))
+  answers(() => Promise.reject(new TypeError('no connection')))
+  await vi.advanceTimersByTimeAsync(MINUTE)
+  await expect.poll(() => page.querySelector('#stale')?.textContent).toContain('1 min')
+})
+
 test('after a refresh a day says what was seen since', async () => {
   const { says, look } = await visit()
   await says('End', /^21 Nov 2026: no trouble$/)
