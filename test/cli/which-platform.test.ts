@@ -218,6 +218,31 @@ test('a daemon whose definition is broken or gone alerts once, however often it 
   expect(told[1]).toContain('platform.config.json: There is no such file. Check the path; the daemon refused')
 })
 
+test('a daemon refused for the file of a secret alerts once, names the file, and opens no other store', async () => {
+  const cwd = await emptyFolder()
+  const { url: hook, told } = await alertWebhook()
+  const start = (env: Record<string, string>, service = 'web') =>
+    platformctl(['daemon', '--service', service, '--data', 'data'], {
+      cwd,
+      env: { ALERT_WEBHOOK_URL: hook, XDG_STATE_HOME: cwd, ...env },
+    })
+  const mailer = { MAILER_API_KEY_FILE: '/run/absent/mailer' }
+  for (let n = 0; n < 2; n += 1) {
+    const { exitCode, stderr } = await start(mailer)
+    expect(exitCode).toBe(2)
+    expect(stderr).toContain('/run/absent/mailer, which MAILER_API_KEY_FILE names, does not exist.')
+  }
+  expect(told).toEqual([
+    expect.stringMatching(
+      /^incident\.opened start_refused: \/run\/absent\/mailer, which MAILER_API_KEY_FILE names/,
+    ),
+  ])
+  await rm(path.join(cwd, 'data'), { recursive: true })
+  expect((await start({ STORE_URL_FILE: '/run/absent/store' })).exitCode).toBe(2)
+  expect(told[1]).toMatch(/^incident\.opened store: \/run\/absent\/store, which STORE_URL_FILE names/)
+  expect(await readdir(path.join(cwd, 'data'))).toEqual(['alerts.json', 'daemon.json'])
+})
+
 test('without options a command acts on the one daemon that runs here, and says so, also of an env file that is gone', async () => {
   const { at, file, run, start } = await school()
   const daemon = await start(['--env-file', at('srv/kiln.env'), '--data', at('data')])

@@ -4,6 +4,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { ownPointerFolder, readRecord } from '../../core/daemon-record.ts'
 import { MINUTE_MS } from '../../core/durations.ts'
+import { fileNameOf } from '../../core/env/secret-files.ts'
 import { readSettings, type Settings } from '../../core/env/settings.ts'
 import { validate } from '../../core/env/validate.ts'
 import { codeOf } from '../../core/errors.ts'
@@ -95,12 +96,22 @@ async function runDaemon(context: Context, options: Options): Promise<ExitCode> 
   const { platform, clock, random } = context
   const { services } = options
   const { startDaemon } = await import('../../daemon/start.ts')
-  const loaded = await loadEnvironment(context, options.envFile)
+  const loaded = await loadEnvironment(context, options.envFile, { reportsSecretFiles: true })
   const { env } = loaded
   const log = await openLog(context, readSettings(platform, env))
   const { name, ...definition } = recordedPlatform(context)
   log.info('platform', whichPlatform(context), { platform: name, ...definition })
-
+  const started = {
+    ...options,
+    env,
+    platform,
+    clock,
+    random,
+    log,
+    dataFolder: dataFolder(context, options.data),
+    pointerFolder: ownPointerFolder(context.env),
+    envFiles: options.envFile.map((file) => path.resolve(context.cwd, file)),
+  }
   for (const { id, severity, cause, fix } of namesNotRead(context, loaded, services))
     if (severity === 'warning') log.warn('environment_warning', cause, { id, fix })
   const { openReporting } = await import('../../daemon/reporting.ts')
@@ -113,16 +124,19 @@ async function runDaemon(context: Context, options: Options): Promise<ExitCode> 
     await reporting.close(REPORT_MS)
   })
   try {
+    const [unusable] = loaded.findings.filter(
+      ({ severity, services: readers }) =>
+        severity === 'error' && readers.some((one) => services.includes(one)),
+    )
+    if (unusable !== undefined) {
+      const { tellRefusal } = await import('../../daemon/refusal.ts')
+      const refused = wrongUsage(`${unusable.cause} ${unusable.fix}`)
+      const isStore = unusable.present.includes(fileNameOf('STORE_URL'))
+      await tellRefusal({ ...started, timer: systemClock }, started, refused, isStore)
+      throw refused
+    }
     const daemon = await startDaemon({
-      ...options,
-      env,
-      platform,
-      clock,
-      random,
-      log,
-      dataFolder: dataFolder(context, options.data),
-      pointerFolder: ownPointerFolder(context.env),
-      envFiles: options.envFile.map((file) => path.resolve(context.cwd, file)),
+      ...started,
       secretFiles: loaded.secretFiles,
       isFromFile: (name) => loaded.origin(name) !== undefined,
     }).catch((error: unknown) => explain(error, context, services, loaded))
