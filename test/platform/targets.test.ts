@@ -5,6 +5,7 @@ import path from 'node:path'
 import { createServer as createTlsServer } from 'node:tls'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { readSettings } from '../../src/core/env/settings.ts'
+import { given } from '../../src/core/given.ts'
 import { openProbes, type ProbeParts } from '../../src/core/health/probe.ts'
 import { createHealth } from '../../src/core/health/runner.ts'
 import { systemClock } from '../../src/core/host.ts'
@@ -313,6 +314,21 @@ test.each<[string, NonNullable<ProbeInput['expect']>, string, object]>([
   const http = await serve((__, response) => response.end(body))
   expect(await probed({ http, expect: expected })).toMatchObject(result)
 })
+
+test.each([{}, { 'content-length': 200_001 }])(
+  'a text is looked for in the first 64 KB of a longer answer: %j',
+  async (headers) => {
+    const http = await serve((_, response) => {
+      response.writeHead(200, headers).write(`pong${'a'.repeat(65_532)}`)
+      response.end(`${'b'.repeat(134_464)}c`)
+    })
+    const result = async (expect: ProbeInput['expect']) =>
+      (await probed({ http, ...given({ expect }) }))?.state
+    expect(await result({ contains: 'pong' })).toBe('ok')
+    expect(await result({ contains: 'b' })).toBe('failing')
+    expect(await result({ contains: 'pong', json: { status: 'up' } })).toBe('failing')
+  },
+)
 
 test('an answer without end is failing, and is not kept', async () => {
   const http = await serve((_, response) => {

@@ -31,7 +31,8 @@ export async function reachable(options: ReachOptions, { signal }: ProbeContext)
   const outcome = await get({
     url: new URL(options.url),
     signal,
-    largestBytes: options.expect === undefined ? 0 : LARGEST_BODY_BYTES,
+    largestBytes: LARGEST_BODY_BYTES,
+    isCut: options.expect?.json === undefined,
     wantsBody: (status) => options.expect !== undefined && status < 500,
     monotonic: options.clock.monotonic,
     network: options.network,

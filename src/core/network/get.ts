@@ -25,6 +25,8 @@ export interface GetInput {
   /** Ends the request early, as its time-out does. */
   readonly signal?: AbortSignal
   readonly largestBytes: number
+  /** The beginning of a larger body is taken for the whole. */
+  readonly isCut?: boolean
   /** False: only the head of the answer is needed. */
   readonly wantsBody: (status: number) => boolean
   /** Accepts an invalid certificate. Never with a key: an impostor could read it. */
@@ -129,7 +131,7 @@ async function exchange(
   network.onDate?.(hostOf(url), Date.parse(answer.headers.date ?? ''))
   enter('body')
   const status = answer.statusCode ?? 0
-  const body = input.wantsBody(status) ? await read(answer, input.largestBytes) : ''
+  const body = input.wantsBody(status) ? await read(answer, input) : ''
   return { answered: true, status, body, certificateEnd }
 }
 
@@ -150,8 +152,8 @@ function ask({ url, headers, put }: GetInput, line: Socket): Promise<IncomingMes
   })
 }
 
-async function read(answer: IncomingMessage, largestBytes: number): Promise<string> {
+async function read(answer: IncomingMessage, { largestBytes, isCut = false }: GetInput): Promise<string> {
   if ((answer.headers['content-encoding'] ?? 'identity') !== 'identity') throw codeError('encoded')
-  if (Number(answer.headers['content-length'] ?? 0) > largestBytes) throw codeError('too_large')
-  return (await boundedBody(answer, largestBytes)).toString()
+  if (!isCut && Number(answer.headers['content-length'] ?? 0) > largestBytes) throw codeError('too_large')
+  return (await boundedBody(answer, largestBytes, isCut)).toString()
 }

@@ -51,14 +51,17 @@ export const proxiedFetch: typeof fetch = async (input, init) => {
   return through(input as string, { ...init, dispatcher } as object) as unknown as Promise<Response>
 }
 
-/** The whole body of an answer; rejects once it is larger, and reads no further. */
-export async function boundedBody(body: AsyncIterable<Uint8Array> | null, most: number): Promise<Buffer> {
+type Body = AsyncIterable<Uint8Array> | null
+
+/** The whole body of an answer. Of a larger one it gives the beginning if `isCut`, and rejects otherwise; it reads no further. */
+export async function boundedBody(body: Body, most: number, isCut = false): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of body ?? []) {
     size += chunk.byteLength
-    if (size > most) throw codeError('too_large')
+    if (size > most && !isCut) throw codeError('too_large')
     chunks.push(chunk)
+    if (size >= most && isCut) break
   }
-  return Buffer.concat(chunks)
+  return Buffer.concat(chunks, Math.min(size, most))
 }
