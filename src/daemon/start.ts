@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { readRecord, recordedStore } from '../core/daemon-record.ts'
 import { type Environment, malformedStoreSentence, rawValue, readSettings } from '../core/env/settings.ts'
-import { codeOf } from '../core/errors.ts'
+import { codeOf, storeFaultReason } from '../core/errors.ts'
 import { type Host, systemClock, within } from '../core/host.ts'
 import { recentStarts } from '../core/incidents/conditions.ts'
 import { reportError } from '../core/reporting/facade.ts'
@@ -93,9 +93,12 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     })
     // Work that misses the deadline is waited for no longer: a process that hangs is killed, and then nothing is closed.
     closing.platform = (deadlineMs) => within(deadlineMs, platform.close(), () => {})
-    // Report a table that cannot be created now, not to the first visitor.
+    // Report a table that cannot be created now, not to the first visitor. The next batch of events tries again.
     if (services.includes(WEB)) {
-      await platform.analytics?.()
+      await platform.analytics?.().catch((error: unknown) => {
+        const reason = error instanceof StoreOpenError ? error.message : storeFaultReason(error)
+        log.error('analytics_not_opened', 'visitors’ events are not stored', { reason })
+      })
       await platform.mailService.mailer.prepare()
     }
     for (const [name, listener] of listeners) {

@@ -207,6 +207,23 @@ test('a record that cannot be written is told, and the daemon serves', async () 
   expect((await fetch(`${urls.web}/api/health`)).status).toBe(200)
 })
 
+test('visitors’ events that cannot be opened keep no daemon from starting, and are stored again once they can be', async () => {
+  const dataFolder = await emptyFolder()
+  const file = path.join(dataFolder, 'platform-analytics.sqlite')
+  await writeFile(file, 'no database'.repeat(1000))
+  const STORE_URL = `sqlite:${path.join(dataFolder, 'platform.sqlite')}`
+  const env = { STORE_URL, ANALYTICS_DATASTORE_TABLE: 'events' }
+  const { urls, said } = await started({ dataFolder, env })
+  expect(said('analytics_not_opened')).toMatchObject({ level: 'error' })
+  const analytics = async () => {
+    const answer = await fetch(`${urls.web}/api/health?deep=1`)
+    return ((await answer.json()) as { probes: { analytics: object } }).probes.analytics
+  }
+  expect(await analytics()).toMatchObject({ state: 'degraded', reason: 'its store cannot be read' })
+  await rm(file)
+  await expect.poll(analytics, { timeout: 10_000 }).toMatchObject({ state: 'ok', checked: true })
+})
+
 test('a daemon warns at its start of another that runs the same services with its folder, and of no other', async () => {
   const { dataFolder, close, said } = await started()
   expect(said('folder_shared')).toBeUndefined()
