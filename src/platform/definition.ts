@@ -69,7 +69,7 @@ export interface ProbeInput extends Pick<ServiceInput, 'label' | 'dependsOn'> {
   /** The name of a variable that holds a redis:// address. */
   readonly redis?: string
   readonly check?: (context: CheckContext) => CheckResult | Promise<CheckResult>
-  /** The longest it may take: `2s`. */
+  /** The longest it may take: `500ms`. A longer one than `2s` counts as that. */
   readonly deadline?: string
   /** Never red: degraded where it would be failing. */
   readonly optional?: boolean
