@@ -175,7 +175,6 @@ test.each([
       { clock, log },
       {
         take: () => Promise.reject(new Error('down')),
-        ping: () => Promise.reject(new Error('down')),
         close: async () => {},
       },
     )
@@ -194,7 +193,6 @@ test('a refusal by the shared store uses up nothing of the local count in front 
     { clock: { ...systemClock, monotonic: () => 0 }, log: silentLog },
     {
       take: async (policy) => ({ allowed, remaining: 0, reset: 0, retry: 1, policy }),
-      ping: async () => {},
       close: async () => {},
     },
   )
@@ -207,12 +205,12 @@ test('a refusal by the shared store uses up nothing of the local count in front 
 })
 
 test('an answer of the shared store leaves no timer behind', async () => {
-  const store = await restStore(async () => ({ result: 'PONG' }))
+  const store = await restStore(async () => ({ result: [1, 9, 1, 0] }))
   const counter = sharedCounter(store.url, secret(REST_TOKEN), 60_000)
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
-  await counter.ping()
+  await counter.take(THREE, 'a')
   const before = timers()
-  for (let n = 0; n < 20; n += 1) await counter.ping()
+  for (let n = 0; n < 20; n += 1) await counter.take(THREE, 'a')
   expect(timers()).toBeLessThan(before + 10)
   await counter.close()
 })
