@@ -97,6 +97,7 @@ const READERS: Readonly<Record<string, readonly string[]>> = {
   '': [
     ...['cli/commands/deploy.ts', 'cli/deploy/subject.ts', 'cli/variables.ts', 'platform/load-platform.ts'],
     ...['core/mail/compile/files.ts', 'core/mail/folder-mails.ts', 'core/package-files.ts'],
+    'platform/targets.ts',
     'core/regular-file.ts',
     ...[
       'core/daemon-record.ts',
