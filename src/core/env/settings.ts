@@ -96,10 +96,12 @@ export function readSettings({ contract, services }: Described, env: Environment
     /** Addresses of the services by name, without a trailing slash; a service whose address is not set has none. */
     addresses: new Map(
       services.flatMap(({ name, address = [] }) => {
-        const [set] = address.flatMap((variable) =>
-          contract.find(variable)?.kind === 'url' ? (used(variable)?.value ?? []) : [],
-        )
-        return typeof set === 'string' ? [[name, set] as const] : []
+        const urls = address.filter((variable) => contract.find(variable)?.kind === 'url')
+        // One that is set comes before the default of another.
+        const [first] = urls
+          .flatMap((variable) => usable.get(variable) ?? [])
+          .concat(urls.flatMap((variable) => used(variable) ?? []))
+        return typeof first?.value === 'string' ? [[name, first.value] as const] : []
       }),
     ),
     site: {

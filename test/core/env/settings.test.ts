@@ -279,13 +279,17 @@ test('a variable that is not set, or malformed where that is a warning, has its 
   const platform = resolvePlatform(
     {
       preset: 'base',
-      services: { web: {}, bookings: { address: 'BOOKINGS_URL', format: 'status' } },
+      services: {
+        web: {},
+        bookings: { address: ['BOOKINGS_URL', 'BOOKINGS_INTERNAL_URL'], format: 'status' },
+      },
       groups: {
         bookings: {
           unlocks: 'a',
           absent: 'b',
           variables: {
             BOOKINGS_URL: { kind: 'url', default: 'http://bookings.internal:4000/', malformed: 'warn' },
+            BOOKINGS_INTERNAL_URL: { kind: 'url' },
             BOOKINGS_REGION: { kind: 'text', default: 'eu' },
           },
         },
@@ -297,6 +301,7 @@ test('a variable that is not set, or malformed where that is a warning, has its 
   expect(addressIn({})).toBe('http://bookings.internal:4000')
   expect(addressIn({ BOOKINGS_URL: 'bookings' })).toBe('http://bookings.internal:4000')
   expect(addressIn({ BOOKINGS_URL: 'http://elsewhere.internal' })).toBe('http://elsewhere.internal')
+  expect(addressIn({ BOOKINGS_INTERNAL_URL: 'http://inside.internal' })).toBe('http://inside.internal')
   expect(readSettings(platform, {}).value('BOOKINGS_REGION')).toBe('eu')
   expect(readSettings(platform, { BOOKINGS_REGION: 'us' }).value('BOOKINGS_REGION')).toBe('us')
 })
