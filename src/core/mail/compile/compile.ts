@@ -47,7 +47,7 @@ const TOKEN = /slotx([0-9a-f]+)x([0-9]+)x/g
 const REMOTE =
   /<link\b|@import|\b(?:src|background)\s*=\s*["']?(?:https?:)?\/\/|url\(\s*["']?(?:https?:)?\/\//i
 /** A tag with the text behind it, which loads nothing unless it is a style sheet. */
-const TAG_AND_TEXT = /(<(?!style\b)(?:"[^"]*"|'[^']*'|[^"'>])*>)[^<]*/gi
+const TAG_AND_TEXT = /(<(?!style\b)(?:"[^"]*"?|'[^']*'?|[^"'>])*>?)[^<]*/gi
 const MARKDOWN_IMAGE = /!\[[^\]]*\]\(\s*<?(?:https?:)?\/\//i
 /** Gmail clips at 102 KB (field measure); a mail of ours stays far below, and a larger one fails the build. */
 const LARGEST_HTML_BYTES = 100_000
