@@ -127,8 +127,8 @@ function certificateReason(certificates: readonly CertificateCheck[], now: numbe
 
 /** Longer than a health client waits: what answers from this disk looks like an outage. */
 const WRITE_MS = 2000
-/** Longer than one call of the dispatcher goes on. */
-export const STALLED_MS = 10 * MINUTE_MS
+/** Longer than one call of the dispatcher goes on: it sends for five minutes, and may wait fourteen for the last answer by SMTP. */
+export const STALLED_MS = 21 * MINUTE_MS
 /** Leases and signatures allow for more, certificates and tokens for less. */
 const CLOCK_MS = 30_000
 const RESTARTS = { most: 5, withinMs: 15 * MINUTE_MS }
