@@ -82,8 +82,14 @@ export function openCourse(options: CourseOptions) {
     return sent.reduce((sum, one) => sum + one, 0)
   }
   const wake = () => inBackground(deliverMessages())
-  const queueSent = async (...stops: readonly Promise<void>[]) =>
-    options.isAlone && within(LAST_MS, Promise.race([Promise.all(pending), ...stops]), () => [])
+  async function queueSent(signal?: AbortSignal): Promise<void> {
+    if (!options.isAlone) return
+    // Ends what listens to a signal that outlives the call.
+    const over = new AbortController()
+    const stopped = untilAborted(AbortSignal.any([over.signal, ...(signal ? [signal] : [])]))
+    await within(LAST_MS, Promise.race([Promise.all(pending), stopped]), () => [])
+    over.abort()
+  }
 
   let reviewedAt: number | undefined
   /** Takes changed courses to those who follow the newest: first to all, then hourly to whom a shorter course ended. */
@@ -107,7 +113,7 @@ export function openCourse(options: CourseOptions) {
     const running = reviewFollowers().then(async () => {
       const result = await run({ ...call, signal: both })
       // A host may stop its process with the answer, and then nothing leaves in the background.
-      await queueSent(untilAborted(both))
+      await queueSent(both)
       return result
     })
     const ended = Promise.allSettled([running])
