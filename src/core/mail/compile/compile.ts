@@ -252,4 +252,4 @@ function parts(text: string, context: Context): Part[] {
 
 /** Drops the white space that begins lines, but in programs: MJML indents deeply, and mail is paid for by the byte. */
 const tidy = (html: string): string =>
-  `${html.replace(/<pre\b[\s\S]*?<\/pre>|\n\s*/gi, (found) => (found[0] === '<' ? found : '\n')).trim()}\n`
+  `${html.replace(/<pre\b[\s\S]*?(?:<\/pre>|$)|\n\s*/gi, (found) => (found[0] === '<' ? found : '\n')).trim()}\n`
