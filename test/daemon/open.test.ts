@@ -262,7 +262,7 @@ test('links that were signed before the secret was set, or with any value that i
   }
 })
 
-test('while the secret of links is malformed, a link that nothing signed is told that it unsubscribed nobody', async () => {
+test('while EMAIL_LINK_SECRET is malformed, an unsubscribe link that no value of it signed answers 503', async () => {
   const lost = 'http://localhost:3000/api/email/unsubscribe?s=Jk3nM0aPq9xT2vLs.1&t=c2lnbmF0dXJl'
   const answers = ['', 'a-secret-of-links-in-32-bytes-ab', 'x', ',', 'cut\u0007off-secret-of-links'].map(
     async (secret) => {

@@ -113,7 +113,7 @@ test('damaged events of visitors make the backup unit fail, and what is older th
   await writeFile(old, '')
   await utimes(old, 0, 0)
   const [line = ''] = await linesOf('platformctl-backup.service')
-  // There is no store yet, and so no new backup that stands in for the old one.
+  // Without a store no backup is made, and the old one stays.
   expect(await execa('sh', ['-ec', line], { reject: false })).toMatchObject({ exitCode: 2 })
   expect(await readdir(backups)).toEqual([path.basename(old)])
   await execa(program, ['db', 'migrate', '--data', path.join(state, 'platformctl')])

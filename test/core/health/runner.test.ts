@@ -230,7 +230,7 @@ test('each change of state is logged once, with the probes to blame', async () =
   ])
 })
 
-test('of a service other than web, the probes of a definition check live on a deep request, and others never', async () => {
+test('of a service other than web, only probes of the definition check more on a deep request', async () => {
   const asked: string[] = []
   const probe = (name: string, hasDeep?: boolean) => ({
     name,

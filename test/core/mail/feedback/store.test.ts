@@ -206,7 +206,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     await store.course.confirm({ begin: inFirst, tokenHash: 'other', now: NOW - 2 * DAY })
     await apply(store, [eventOf('hard-bounce')])
     expect(await retry(store, NOW + HOUR)).toBe(true)
-    // The list, on which the address no longer is, is not the reason that a program or an import is refused.
+    // Refused, but not as suppressed: the address is off the list.
     const who = { ...asked('ada', NOW + HOUR, other), mailboxKey: 'ada@example.com' }
     const gone = { enrolled: false, reason: 'unsubscribed' }
     expect(await store.course.enrol({ ...who, begin: inFirst })).toEqual(gone)
