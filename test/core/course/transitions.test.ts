@@ -291,6 +291,9 @@ test('in another time zone the lesson in hand moves, unless it was tried already
   expect(changes(taken, prefer(taken, there, NOW + 5))).toEqual(there)
   expect(changes(enrolled, prefer(enrolled, { language: 'fr' }, NOW + 5))).toEqual({ language: 'fr' })
   expect(prefer(enrolled, { timeZone: 'Europe/Berlin', language: 'de' }, NOW + 5)).toBeUndefined()
+  // Nothing is planned for somebody who has left.
+  const left = { ...enrolled, state: 'unsubscribed', nextAttemptAt: undefined } as const
+  expect(prefer(left, there, NOW + 5)).toMatchObject({ ...there, nextAttemptAt: undefined })
 })
 
 test('feedback about an address ends its course, with the reason, and says nothing twice', () => {
@@ -378,4 +381,8 @@ test('an operator retries what waits, or counts it as sent from when it was firs
     { state: 'unsubscribed' },
   ]
   for (const none of undecidable) expect(decide('retry', none)).toBeUndefined()
+  // Only a lesson that is due, and that nobody is sending, may have been sent before a restore.
+  const untold = { problem: undefined }
+  expect([decide('sent', untold)?.sentDays, decide('sent', untold, NOW)]).toEqual([[1], undefined])
+  expect(decide('sent', { ...untold, claimedAt: 5 })).toBeUndefined()
 })

@@ -233,6 +233,8 @@ test.each(PROVIDERS)('%s: the key is checked without sending anything', async (p
   const { mailer, received } = await api(provider, () => ({ status, ...named(error) }))
   await mailer.verify()
   expect(received.map(({ method, url }) => `${method} ${url}`)).toEqual([CHECKS[provider]])
+  // What honors keys is `api`.
+  expect(mailer.transport).toBe(provider === 'resend' ? 'api' : provider)
   status = 403
   await expect(mailer.verify()).rejects.toThrow('the mail provider refused the key (403)')
   // A key of SES that may send and nothing else.

@@ -101,12 +101,13 @@ describe('a delivery status notification', () => {
     expect(await read(dsn('X-Nothing: here'))).toMatchObject({ kind: 'not-understood' })
   })
 
-  test('with the returned headers only still names the message', async () => {
-    const headersOnly = dsn(failed('5.1.1')).replace(
-      'Content-Type: message/rfc822',
-      'Content-Type: text/rfc822-headers',
-    )
-    expect(await read(headersOnly)).toMatchObject({ reports: [{ messageId: ID }] })
+  test.each([
+    ['the returned headers only', 'message/rfc822', 'text/rfc822-headers'],
+    ['a message to an address beyond ASCII', 'message/rfc822', 'message/global'],
+    ['a status about such an address', 'message/delivery-status', 'message/global-delivery-status'],
+  ])('with %s still names the message', async (_, type, other) => {
+    const report = dsn(failed('5.1.1')).replace(`Content-Type: ${type}`, `Content-Type: ${other}`)
+    expect(await read(report)).toMatchObject({ reports: [{ kind: 'hard-bounce', messageId: ID }] })
   })
 
   test('shows nothing of the remote server’s text in its reason', async () => {
