@@ -28,6 +28,10 @@ test.each([
   [['health', '--format', 'jsn'], "unknown format 'jsn'. Did you mean json?"],
   [['health', '--url', 'wbe=http://127.0.0.1:1'], "unknown service 'wbe'. Did you mean web?"],
   [['preflight', '--service', 'agnet'], "unknown service 'agnet'. Did you mean agent?"],
+  [['preflight', '--send-test'], '--send-test is a live check, so it needs --deep.'],
+  [['dispatch', '--dry-run'], '--dry-run looks into the store, so it needs --local.'],
+  [['dispatch', '--local', '--url', 'http://127.0.0.1:1'], 'choose one of --local and --url.'],
+  [['beat', 'backup', '--local', '--url', 'http://127.0.0.1:1'], 'choose one of --local and --url.'],
 ])(
   'wrong usage %j is exit 2 and one sentence, with the nearest name for a mistyped one',
   async (argv, sentence) => {
