@@ -22,7 +22,7 @@ async function preflight(env: Record<string, string>) {
   return { found, ids: found.map(({ id }) => id), alerts: groups.find(({ name }) => name === 'alerts') }
 }
 
-const PRODUCTION = { DEPLOY_ENVIRONMENT: 'production' }
+const PRODUCTION = { DEPLOY_ENVIRONMENT: 'production ' }
 const WEBHOOK = { ALERT_WEBHOOK_URL: 'https://ops.example.com/alerts' }
 
 test.each([

@@ -5,7 +5,8 @@ const warned = (env: Record<string, string>) =>
   validateAll(env)
     .findings.filter(({ severity }) => severity === 'warning')
     .map(({ id, present }) => `${id} ${present.join(' ')}`)
-const PRODUCTION = { DEPLOY_ENVIRONMENT: 'production' }
+// With the white space that a reader may leave.
+const PRODUCTION = { DEPLOY_ENVIRONMENT: 'production ' }
 
 test.each(['0.0.0.0/0', '::/0', '0.0.0.0/1,128.0.0.0/1', '2000::/3'])(
   'trusting the proxies %s trusts everybody',

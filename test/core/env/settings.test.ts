@@ -86,7 +86,7 @@ test('every value of a whole environment is read into its place', () => {
     BUILD_STAMP: 'build-1',
     LOG_LEVEL: 'WARN',
     TRUST_PROXY: '10.0.0.0/8, 127.0.0.1',
-    DEPLOY_ENVIRONMENT: 'staging',
+    DEPLOY_ENVIRONMENT: ' staging ',
     CORS_ALLOWED_ORIGINS: 'https://a.example',
     STORE_URL: 'postgres://u:p@db.example/platform',
     STORE_POOL_SIZE: '7',
@@ -197,6 +197,16 @@ test('both variables of an exclusive pair are read', () => {
   expect(keys?.tokens).toEqual({ kind: 'jwks', url: 'https://data.example.com/keys' })
   expect(sender?.route).toEqual({ kind: 'api', url: 'https://mail.example.com' })
   expect(payments?.apiUrl).toBe('https://api.stripe.com')
+  const { MAILER_API_URL: _api, ...known } = mail
+  for (const [MAILER_PROVIDER, url] of [
+    ['resend', 'https://api.resend.com/emails'],
+    ['postmark', 'https://api.postmarkapp.com/email'],
+  ]) {
+    const provider = { kind: 'api', provider: MAILER_PROVIDER }
+    expect(read({ ...known, MAILER_PROVIDER }).mail?.route).toEqual({ ...provider, url })
+    const own = { ...provider, url: 'https://mail.example.com' }
+    expect(read({ ...mail, MAILER_PROVIDER }).mail?.route).toEqual(own)
+  }
   const { DATASTORE_JWKS_URL: _url, ...none } = datastore
   expect(read(none).datastore?.tokens).toBeUndefined()
 })
