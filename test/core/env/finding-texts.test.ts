@@ -73,6 +73,22 @@ const OF_ENVIRONMENTS: readonly [id: string, env: Record<string, string>, fix: R
     /^Set the live key\.$/,
   ],
   [
+    'test-key-in-production',
+    { PAYMENTS_SECRET_KEY: 'rk_test_abcdef', DEPLOY_ENVIRONMENT: 'production' },
+    /^Set the live key\.$/,
+  ],
+  [
+    'test-key-in-production',
+    { NEXT_PUBLIC_PAYMENTS_PUBLISHABLE_KEY: 'pk_test_abcdef', DEPLOY_ENVIRONMENT: 'production' },
+    /^Set the live key\.$/,
+  ],
+  ['wrong-prefix', { PAYMENTS_WEBHOOK_SECRET: 'sk_live_abcdef' }, /should start with whsec_\.$/],
+  [
+    'live-key-outside-production',
+    { PAYMENTS_SECRET_KEY: 'rk_live_abcdef' },
+    /DEPLOY_ENVIRONMENT=production\.$/,
+  ],
+  [
     'live-key-outside-production',
     { PAYMENTS_SECRET_KEY: 'sk_live_abcdef' },
     /DEPLOY_ENVIRONMENT=production\.$/,

@@ -48,6 +48,26 @@ const errorIds = (env: Record<string, string>) =>
     .map((finding) => finding.id)
     .sort()
 
+test('each variable of the default platform is read by the services that its table names, and the others by web', () => {
+  const readers = Map.groupBy(contract.variables, ({ services }) => services.join(', '))
+  const names = [...readers].map(([services, of]) => [services, of.map(({ name }) => name).join(' ')])
+  expect(Object.fromEntries(names)).toEqual({
+    'web, api, agent': [
+      'BUILD_STAMP LOG_LEVEL TRUST_PROXY DEPLOY_ENVIRONMENT CORS_ALLOWED_ORIGINS STORE_URL STORE_POOL_SIZE',
+      'NEXT_PUBLIC_ERRORTRACK_DSN ERRORTRACK_AUTH_TOKEN BODY_MEMORY_MB ALERT_WEBHOOK_URL ALERT_WEBHOOK_FORMAT',
+      'ALERT_WEBHOOK_SECRET ALERT_ESCALATION_URL ALERT_ESCALATION_AFTER ALERT_EMAIL_TO',
+    ].join(' '),
+    'web, agent': [
+      'API_URL MODEL_A_API_KEY MODEL_A_MODEL MODEL_B_API_KEY MODEL_B_MODEL MODEL_C_API_KEY MODEL_C_MODEL',
+      'CLOUDMODEL_API_KEY CLOUDMODEL_API_ENDPOINT CLOUDMODEL_API_DEPLOYMENT CLOUDMODEL_API_VERSION',
+    ].join(' '),
+    api: expect.stringMatching(/^JOB_STORE_URL HARDWARE_A_TOKEN (?:\w+ ){11}CLOUDQPU_CLIENT_SECRET$/),
+    'web, api': 'SHAREDSTORE_REST_URL SHAREDSTORE_REST_TOKEN RATE_LIMIT_PER_MINUTE',
+    agent: 'COURSE_INDEX_PATH',
+    web: expect.any(String),
+  })
+})
+
 test.each(Object.entries(GROUP_VARIABLES))(
   'every subset of the group %s breaks exactly the rules that the oracle names',
   (_, names) => {
