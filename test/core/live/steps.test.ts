@@ -218,6 +218,24 @@ describe('targets', () => {
     expect([find('sender')?.order, find('mail')?.order]).toEqual(['fan', 'chain'])
   })
 
+  test('a test message goes over the channel of each variable, by mail only where mail is configured', async () => {
+    const sent: string[] = []
+    const sendTest = async (channel: string) => {
+      sent.push(channel)
+      return { kind: 'sent', id: '' } as const
+    }
+    const alerts = {
+      ALERT_WEBHOOK_URL: 'https://ops.example.com/alerts',
+      ALERT_EMAIL_TO: 'ops@example.com',
+      ALERT_ESCALATION_URL: 'https://pager.example.com/alerts',
+    }
+    const { run } = targets({ ...WHOLE, ...alerts }, {}, { sendTest })
+    for (const name of ['alerts', 'alert-mail', 'escalation'])
+      expect((await run(name)).at(-1)).toMatch(/^test message ALERT_\w+ passed: took it$/)
+    expect(sent).toEqual(['webhook', 'mail', 'escalation'])
+    expect(await targets(alerts, {}, { sendTest }).run('alert-mail')).toBe('not configured')
+  })
+
   test('the data store is asked with each of its keys, and for its published keys', async () => {
     const { run, requests } = targets(WHOLE, { get: { status: 200, body: '{"keys":[{}]}' } })
     expect((await run('datastore')).slice(3)).toEqual([

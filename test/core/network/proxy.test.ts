@@ -19,6 +19,7 @@ import { secret } from '../../../src/core/secret.ts'
 import { createPing } from '../../../src/daemon/schedule.ts'
 import { pairOf } from '../../support/accounts.ts'
 import { testContext } from '../../support/context.ts'
+import { folderWith } from '../../support/folder.ts'
 import { behindProxy } from '../../support/proxy.ts'
 import { healthBody, serve } from '../../support/servers.ts'
 
@@ -84,11 +85,11 @@ const CALLS: Readonly<Record<string, (origin: string) => unknown>> = {
       .catch(() => {}),
   'the certificate of a feedback provider': (origin) =>
     createFetchText()(`${origin}/signing.pem`).catch(() => {}),
-  'the dispatch command': (origin) =>
-    runProgram(
-      ['dispatch', '--url', origin],
-      testContext({ env: { ...env, EMAIL_DISPATCH_SECRET: 'a-secret-of-sixteen-or-more' } }).context,
-    ),
+  'the dispatch command with an env file': async (origin) => {
+    const lines = Object.entries(env).map(([name, value]) => `${name}=${value}\n`)
+    const cwd = await folderWith({ '.env': `EMAIL_DISPATCH_SECRET=a-secret-of-sixteen\n${lines.join('')}` })
+    await runProgram(['dispatch', '--url', origin, '--env-file', '.env'], testContext({ cwd }).context)
+  },
 }
 
 let asked: readonly string[] = []
@@ -132,11 +133,11 @@ const REFUSING: Readonly<Record<string, () => Server>> = {
   'hangs up': () => createServer((socket) => void socket.destroy()),
 }
 
-async function throughProxy(server: Server, isGone = false): Promise<void> {
+async function throughProxy(server: Server, isGone = false, user = ''): Promise<void> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   if (isGone) server.close()
-  useProxies({ HTTPS_PROXY: `http://127.0.0.1:${port}` })
+  useProxies({ HTTPS_PROXY: `http://${user}127.0.0.1:${port}` })
   onTestFinished(() => {
     useProxies({})
     if (server.listening) server.close()
@@ -155,6 +156,22 @@ test.each(Object.entries(REFUSING))(
     expect(await probed('https://service.example', 5000)).toMatchObject({ cause: 'proxy_refused' })
   },
 )
+
+test('a proxy is told the user and the password of its address, also those with escaped characters', async () => {
+  let asked = ''
+  const proxy = createServer((socket) =>
+    socket.on('data', (bytes) => {
+      asked += bytes
+      socket.end('HTTP/1.1 407 Password\r\ncontent-length: 0\r\n\r\n')
+    }),
+  )
+  await throughProxy(proxy, false, 'ada:p%40ss%C3%B6@')
+  await probed('https://service.example')
+  expect(asked).toMatch(/^CONNECT service\.example:443 /)
+  expect(asked.toLowerCase()).toContain(
+    `proxy-authorization: basic ${Buffer.from('ada:p@ssö').toString('base64')}`.toLowerCase(),
+  )
+})
 
 test('a silent proxy is the cause of a probe that it holds up, and of a check', async () => {
   await throughProxy(SILENT())
