@@ -42,11 +42,16 @@ async function hours() {
   }
 }
 
-test('an hour is handled once, however many processes start in it', async () => {
-  const { runs, look } = await hours()
+test('an hour is handled once, however many processes start in it, also where the clock of one is a little behind', async () => {
+  const { runs, look, pass } = await hours()
   await Promise.all([look(), look(), look()])
   await look()
   expect(runs).toHaveLength(1)
+  for (const ms of [MINUTE_MS, -MINUTE_MS, MINUTE_MS]) {
+    pass(ms)
+    await look()
+  }
+  expect(runs).toHaveLength(2)
 })
 
 test('after a sleep of many hours it catches up once, also across a change of summer time, and a clock that steps back repeats nothing', async () => {

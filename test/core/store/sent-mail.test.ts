@@ -105,6 +105,38 @@ describe.each(KINDS)('on the store %s', (kind) => {
     expect(await take()).toBe(1)
   })
 
+  test('who lost a mail to another process decides nothing more of it, but that it was sent; stored anew, it begins anew', async () => {
+    let elapsed = 1_000_000
+    const { sentMail, course } = await openTestStore(await addressOf(kind), () => elapsed)
+    const take = (now = NOW) => course.claimMessages({ stream: 'mail', now, limit: 9, leaseMs: 90_000 })
+    const settle = (claims: Awaited<ReturnType<typeof take>>, result: 'sent' | 'waits' | 'over') => {
+      const problem = result === 'over' ? ({ kind: 'parked', reason: 'no', since: NOW } as const) : undefined
+      const record = { result, nextAttemptAt: NOW, failures: 1, problem, untried: false }
+      const about = { record, now: NOW, outcome: result, reason: undefined, providerId: 'p' }
+      return course.settleMessages(claims.map((claim) => ({ claim, ...about })))
+    }
+    await sentMail.begin({ ...MAIL, mail: QUEUED })
+    const lost = await take()
+    elapsed += 90_000
+    expect(await take()).toHaveLength(1)
+    for (const result of ['waits', 'over'] as const) {
+      await settle(lost, result)
+      expect(await take()).toEqual([])
+    }
+    await course.keepMessages({ messages: lost, leaseMs: 150_000 })
+    elapsed += 90_000
+    const held = await take()
+    expect(held).toMatchObject([{ attempts: 0, unknownSince: NOW }])
+    await settle(held, 'waits')
+    await settle(await take(), 'over')
+    await sentMail.begin({ ...MAIL, now: NOW + HOUR, mail: QUEUED })
+    const expiresAt = NOW + HOUR + 3 * DAY_MS
+    expect(await take(NOW + HOUR)).toMatchObject([{ attempts: 0, unknownSince: undefined, expiresAt }])
+    await settle(lost, 'sent')
+    elapsed += 90_000
+    expect(await take(NOW + HOUR)).toEqual([])
+  })
+
   test('of many concurrent requests, no more than the cap begin', async () => {
     const address = await addressOf(kind)
     const stores = await Promise.all([1, 2, 3].map(() => openTestStore(address)))

@@ -24,6 +24,10 @@ test.each(STORES)(
     const queued = async () =>
       (await it.store.sending.queue(it.now())).find(({ stream }) => stream === 'course')
     expect([await undecided(), (await queued())?.failed]).toEqual([1, 1])
+    expect(await it.store.sending.lastMail()).toMatchObject({
+      refused: { at: it.now(), reason: expect.stringMatching(/^(?:refused|no such mailbox)$/) },
+      failed: { at: it.now(), reason: expect.stringMatching(/^(?:the line broke|mailbox full)$/) },
+    })
     it.pass(19.95 * HOUR_MS)
     await it.course.dispatch({ limit: 10 })
     expect([await undecided(), (await queued())?.failed]).toEqual([2, 2])
