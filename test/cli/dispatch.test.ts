@@ -204,11 +204,12 @@ test('reports a response that is not a dispatch endpointâ€™s, with the serviceâ€
 })
 
 test.each([0, 3])(
-  'a drain that leaves lessons waiting after a failure fails, having sent %d, and a single call does not',
+  'a drain that leaves lessons waiting after a failure fails, having sent %d, and a single call only with one that failed or is unknown',
   async (sent) => {
     const total = { processed: sent, sent, failed: 0, unknown: 0, remaining: 0, limit: 100, results: [] }
-    const answer = JSON.stringify({ ...total, waiting: 2, nextTryAt: '2026-11-21T08:00:00.000Z' })
-    const url = await serve((_, response) => void response.end(answer))
+    const waiting = { ...total, waiting: 2, nextTryAt: '2026-11-21T08:00:00.000Z' }
+    const answering = (answer: object) => serve((_, response) => void response.end(JSON.stringify(answer)))
+    const url = await answering(waiting)
     const env = { EMAIL_DISPATCH_SECRET: SECRET }
     const waits = expect.stringContaining('2 waiting after a failure')
     expect(await run(['dispatch', '--url', url, '--drain'], { env })).toMatchObject({
@@ -216,6 +217,10 @@ test.each([0, 3])(
       stdout: waits,
     })
     expect(await run(['dispatch', '--url', url], { env })).toMatchObject({ code: 0, stdout: waits })
+    for (const outcome of ['failed', 'unknown']) {
+      const other = await answering({ ...waiting, [outcome]: 1 })
+      expect(await run(['dispatch', '--url', other], { env })).toMatchObject({ code: 1 })
+    }
   },
 )
 

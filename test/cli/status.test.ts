@@ -1,11 +1,13 @@
 import { cp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { readRecord, recordDaemon, recordRefusal, writeRecord } from '../../src/core/daemon-record.ts'
 import { UNATTENDED } from '../../src/core/incidents/incident.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { startLearningDaemon } from '../support/daemon.ts'
 import { emptyFolder, folderWith } from '../support/folder.ts'
+import { begin } from '../support/learning.ts'
 import { run as runIn } from '../support/run.ts'
 import { healthBody, serve } from '../support/servers.ts'
 
@@ -227,9 +229,36 @@ test('status names the incidents that are open', async () => {
   const opens = [incident, silent]
   await store.incidents.follow({ now: openedAt, channels: [], decide: () => ({ opens }) })
   await store.close()
+  expect(await it.run(['status', 'update', incident.id, 'We set the clock.'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('visitors do not see clock0000001 (clock_wrong)'),
+  })
   const { stdout } = await it.run(['status'])
   expect(stdout).toMatch(/^problems {3}.*clock_wrong since \S+Z: 7200 seconds ahead of the store’s; /m)
   expect(stdout).toMatch(/^problems {3}.*kiln since \S+Z: it gave no reason; .*platformctl alert list/m)
+})
+
+test('deliveries that wait for a decision, or a store that status cannot read, fail the command', async () => {
+  const it = await daemon()
+  const file = path.join(it.folder, 'platform.sqlite')
+  const store = await openStore({ kind: 'sqlite', file })
+  const request = { course: 'quantum', identity: 'ada@example.com', address: 'ada@example.com', id: 'ada' }
+  await store.course.requestConfirmation({ ...request, tokenHash: 'h', now: 0 })
+  await store.course.confirm({ begin, tokenHash: 'h', now: 0 })
+  await store.close()
+  expect(await it.json()).toMatchObject({ code: 0, report: { store: { counts: { dueNow: 1 } } } })
+  const database = new Database(file)
+  for (const kind of ['parked', 'unknown']) {
+    database.exec(
+      `UPDATE subscription SET problem_kind = '${kind}', problem_reason = 'x', problem_since = 1, next_attempt_at = NULL`,
+    )
+    expect(await it.json()).toMatchObject({ code: 1, report: { store: { counts: { [kind]: 1 } } } })
+  }
+  database.exec('UPDATE subscription SET problem_kind = NULL, problem_reason = NULL, problem_since = NULL')
+  database.close()
+  expect((await it.json()).code).toBe(0)
+  writeRecord(it.folder, { ...it.record, store: { kind: 'postgres', location: '127.0.0.1:1/platform' } })
+  expect(await it.json()).toMatchObject({ code: 1, report: { store: { fault: expect.any(String) } } })
 })
 
 test('a folder without a daemon’s record is wrong usage, and says when and why its first start was refused', async () => {
