@@ -43,6 +43,14 @@ test('an operator begins, lists and ends a course of a person, and the audit log
   expect((await run('course', 'list', 'ada@example.com')).out).toMatch(
     /^quantum {2}confirmed {2}0 of 7 sent {2}next /,
   )
+  for (const [words, code, err] of [
+    ['erase ada@example.com', 2, 'add --yes to confirm'],
+    ['resume', 1, 'courses are not paused'],
+  ] as const)
+    expect(await run('course', ...words.split(' '))).toMatchObject({
+      code,
+      err: expect.stringContaining(err),
+    })
   expect((await run('course', 'cancel', 'ada@example.com')).out).toBe(
     'cancelled; no further lesson is sent\n',
   )
