@@ -4,7 +4,7 @@ import { folderWith } from '../support/folder.ts'
 import { run as runIn } from '../support/run.ts'
 
 const run = async (text: string, ...args: string[]) =>
-  runIn(args, { cwd: await folderWith({ 'a.env': text }) })
+  runIn(args, { cwd: await folderWith({ 'a.env': text }), env: { OF_MACHINE: 'loud' } })
 
 interface Report {
   readonly findings: readonly { id: string; severity: string; location?: { line: number } }[]
@@ -75,6 +75,8 @@ test.each([
   ['node', 'export LOG_LEVEL=loud', ['malformed-value']],
   ['compose', REFERENCE, []],
   ['dotenv', REFERENCE, ['placeholder-value']],
+  ['compose', 'LOG_LEVEL=$OF_MACHINE', ['malformed-value']],
+  ['dotenv-expand', 'LOG_LEVEL=$OF_MACHINE', ['malformed-value']],
 ])('--dialect %s: %s is judged as that reader sees it', async (dialect, text, expected) => {
   const found = await findings(`# note\n${text}\n`, '--dialect', dialect, '--readers', dialect)
   const warnings = found.filter(({ severity }) => severity === 'warning')

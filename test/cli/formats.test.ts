@@ -5,8 +5,11 @@ import { run as runIn } from '../support/run.ts'
 const FILE =
   'MAILER_API_KEY=some-key-of-a-provider\nRATE_LIMIT_PER_MINUTE=many\nEMAIL_DISPATCH_SECRET=short\n'
 
+/** What the process has is nothing to the commands about files alone. */
+const OF_PROCESS = { LOG_LEVEL: 'error', SHAREDSTORE_REST_URL: 'https://limits.example.com' }
+
 const run = async (args: string[], files: Record<string, string> = { 'my, env.env': FILE }) =>
-  runIn(args, { cwd: await folderWith(files) })
+  runIn(args, { cwd: await folderWith(files), env: args[0] === 'env' ? OF_PROCESS : {} })
 
 test('junit: errors are failures, warnings only with --strict, and nothing found is one passed case', async () => {
   const counts = async (args: string[], files?: Record<string, string>) => {

@@ -63,7 +63,7 @@ test.each(['', ' \n', ',', 'two words', 'a\u0000b'])(
 
 // While it is rotated the file holds two: the first is sent.
 test.each(['\n', '\r\n', '', ',the-token-before-it\n'])(
-  'the token of a file that ends in %j goes to web as Authorization, and to no other service',
+  'the token of a file that ends in %j, named by an option or a variable, goes to web as Authorization, and to no other service',
   async (end) => {
     const cwd = await folderWith({ token: `the-token-of-a-file${end}` })
     const seen: Record<string, unknown> = {}
@@ -73,12 +73,17 @@ test.each(['\n', '\r\n', '', ',the-token-before-it\n'])(
         response.end(healthBody({ service }))
       })
     const urls = [`web=${await start('web')}`, `api=${await start('api')}`, `agent=${await start('agent')}`]
-    expect((await run(['--deep', '--token-file', 'token', '--url', ...urls], { cwd })).code).toBe(0)
-    expect(seen).toEqual({
-      web: ['/api/health?deep=1', 'Bearer the-token-of-a-file'],
-      api: ['/api/health', undefined],
-      agent: ['/api/agent/health', undefined],
-    })
+    for (const [env, ...named] of [
+      [{}, '--token-file', 'token'],
+      [{ HEALTH_DEEP_TOKEN_FILE: 'token' }],
+    ] as const) {
+      expect((await run(['--deep', ...named, '--url', ...urls], { cwd, env })).code).toBe(0)
+      expect(seen).toEqual({
+        web: ['/api/health?deep=1', 'Bearer the-token-of-a-file'],
+        api: ['/api/health', undefined],
+        agent: ['/api/agent/health', undefined],
+      })
+    }
   },
 )
 
