@@ -159,6 +159,30 @@ test('a store that hangs raises one alert, and none for each probe that waits fo
     'heartbeat-backup opened ',
     'store closed configuration,heartbeat-backup',
   ])
+  const missed = it.events.find(({ data }) => data.cause === 'heartbeat-backup')
+  expect(missed?.data.text).toContain('Runbook: platformctl runbook heartbeat-late')
+})
+
+const OF_MAIL = ['alerts_unheard', 'lessons_late', 'mail_failing']
+const OF_REQUESTS = ['calls_refused', 'requests_failing']
+
+test.each<[cause: string, affected: readonly string[]]>([
+  [
+    'store',
+    [...OF_MAIL, ...OF_REQUESTS, 'disk_slow', 'job_store', 'lessons_undecided', 'mail_refused']
+      .concat('schedule_stalled', 'store_busy')
+      .toSorted(),
+  ],
+  ['mail', [...OF_MAIL, ...OF_REQUESTS, 'mail_refused'].toSorted()],
+  ['mail_refused', OF_MAIL],
+  ['store_busy', OF_REQUESTS],
+  ...['datastore', 'job_store', 'payments'].map((one) => [one, OF_REQUESTS] as [string, string[]]),
+  ['requests_failing', ['calls_refused']],
+])('%s raises one alert, which lists all that waits for it: %j', async (cause, affected) => {
+  const { machine, told, events } = await scene()
+  const states = Object.fromEntries([cause, ...affected].map((name) => [name, 'failing'] as const))
+  await machine().rounds(3, states)
+  expect([told(), events[0]?.data.affected]).toEqual([[`${cause} opened`], affected])
 })
 
 test('the incident of a probe that is no longer in the definition ends, unless another machine still sees it', async () => {
@@ -192,6 +216,8 @@ test('the second failing round tells one message for one cause, the second good 
   await rounds(1, ...well)
   expect(told()).toEqual(['job_store opened'])
   expect(events[0]?.data.affected).toEqual(['web'])
+  // Without the address of the site nobody can open its status page.
+  expect(events[0]?.data.text).not.toContain('Status page')
   await rounds(2, ...well)
   expect(told()).toEqual(['job_store opened', 'job_store closed'])
 })
@@ -252,6 +278,7 @@ test('alerts go out by mail, through the platform’s own mailer', async () => {
   onTestFinished(() => inbox.close())
   const { rounds } = (await scene()).machine({
     env: {
+      NEXT_PUBLIC_SITE_URL: 'https://kiln.example',
       ALERT_EMAIL_TO: 'ops@example.com',
       MAILER_API_KEY: 'a-key-of-the-mail-provider',
       MAILER_SMTP_URL: inbox.smtpUrl,
@@ -265,6 +292,7 @@ test('alerts go out by mail, through the platform’s own mailer', async () => {
   expect(inbox.mails[0]?.text).toContain(
     'What it means: nobody can pay.\nStart with: platformctl billing smoke',
   )
+  expect(inbox.mails[0]?.text).toMatch(/^Status page: https:\/\/kiln\.example\/$/m)
   await rounds(2, { agent: 'failing' })
   expect(inbox.mails.at(-1)?.text).toContain('What it means: nothing that asks Agent works.')
 })

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
-import type { Settings } from '../../../src/core/env/settings.ts'
+import { readSettings, type Settings } from '../../../src/core/env/settings.ts'
 import type { HealthReport, ProbeState } from '../../../src/core/health/probe.ts'
 import { followRound, type Streaks } from '../../../src/core/incidents/causes.ts'
 import { type Prerequisites, prerequisitesOf } from '../../../src/core/incidents/prerequisites.ts'
+import { learning } from '../../../src/presets/learning/platform.ts'
 
 const report = (service: string, states: Readonly<Record<string, ProbeState>>): HealthReport => ({
   service,
@@ -58,6 +59,10 @@ test('a name depends on all that its service, each of its probes and every probe
   const needs = prerequisitesOf(platform, {} as Settings)
   expect(needs.get('api')).toEqual(new Set(['store', 'gateway', 'bookings']))
   expect(needs.get('kiln')).toEqual(new Set(['gateway', 'mail']))
+  // Jobs are in the store, unless they have one of their own.
+  const jobs = (env: Record<string, string>) =>
+    prerequisitesOf(learning, readSettings(learning, env)).get('job_store')?.has('store')
+  expect([jobs({}), jobs({ JOB_STORE_URL: 'sqlite:jobs.sqlite' })]).toEqual([true, undefined])
 })
 
 const NEEDS = new Map([
