@@ -96,6 +96,8 @@ test('?deep is deep with 1 and true, and with nothing else', async () => {
     async (value) => (await ask(`/api/health?deep=${value}`)).status,
   )
   expect(await Promise.all(statuses)).toEqual([401, 401, 200, 200, 200])
+  // The other services have one depth, and ask for no token.
+  expect((await ask('/api/health?deep=1', { service: 'api' })).status).toBe(200)
 })
 
 test.each([

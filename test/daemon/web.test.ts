@@ -112,10 +112,16 @@ test('health without deep runs nothing live, and has all probes in their order',
 })
 
 test('an empty environment serves all three services, with nothing failing', async () => {
-  const { platform: empty } = opened()
+  const { platform: empty, told, ask } = opened()
   expect(empty.validate().ok).toBe(true)
   expect((await empty.health('web')).state).toBe('degraded')
   expect((await empty.health('api')).state).toBe('degraded')
+  // Also in the log and in the metrics.
+  const changes = told('health_changed').map(({ service, to }) => `${service} ${to}`)
+  expect(changes).toEqual(['web degraded', 'api degraded'])
+  const metrics = await (await ask('/metrics')).text()
+  for (const service of ['web', 'api'])
+    expect(metrics).toContain(`\nplatformctl_service_state{service="${service}",state="degraded"} 1\n`)
   const mail = { template: 'welcome', to: 'a@example.com', slots: {}, about: 'x' }
   expect(await empty.sendEmail(mail)).toEqual({ sent: false, reason: 'mail is not configured' })
 })

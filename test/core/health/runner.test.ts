@@ -154,6 +154,7 @@ test('the clock of the machine may step an hour while probes run', async () => {
   expect(report).toMatchObject({
     state: 'ok',
     latencyMs: 7,
+    startedAt: '2026-11-21T12:00:00.000Z',
     time: '2026-11-21T11:00:00.000Z',
     probes: { steps: { latencyMs: 7 } },
   })
