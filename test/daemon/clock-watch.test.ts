@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest'
 import { watchClock } from '../../src/daemon/clock-watch.ts'
 import { hostAt } from '../support/incidents.ts'
+import { opened } from '../support/opened.ts'
+import { behindProxy } from '../support/proxy.ts'
+import { serve } from '../support/servers.ts'
 
 const NOW = Date.UTC(2026, 10, 22)
 
@@ -40,4 +43,22 @@ test('a single server, or what they said ten minutes ago, say nothing', () => {
 test('services of this machine have its own clock, and an answer without a Date has none', () => {
   expect(heard({ 'own.example': 60, '127.0.0.1': 60, '::1': 60, a: 60 })).toBeUndefined()
   expect(heard({ a: 60, b: Number.NaN })).toBeUndefined()
+})
+
+test('a deep check compares the clock with those of the servers that it asks', async () => {
+  const hourAgo = new Date(Date.now() - 3_600_000).toUTCString()
+  const { env } = await behindProxy(await serve((_, response) => response.setHeader('Date', hourAgo).end()))
+  const { platform } = opened({
+    env: {
+      ...env,
+      NEXT_PUBLIC_DATASTORE_URL: 'http://data.example',
+      NEXT_PUBLIC_DATASTORE_ANON_KEY: 'anon-key-of-the-data-store',
+      PAYMENTS_SECRET_KEY: 'sk_test_0123456789abcdef',
+      PAYMENTS_WEBHOOK_SECRET: 'whsec_0123456789abcdef',
+      PAYMENTS_PRICE_PRO_MONTHLY: 'price_0123456789',
+      PAYMENTS_API_URL: 'http://pay.example',
+    },
+  })
+  await platform.health('web', { deep: true })
+  expect(platform.clockWatch.aheadMs()).toBeCloseTo(3_600_000, -4)
 })

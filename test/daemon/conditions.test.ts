@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest'
 import { readSettings } from '../../src/core/env/settings.ts'
-import { storeProbe } from '../../src/core/health/engine-probes.ts'
-import type { ProbeParts } from '../../src/core/health/probe.ts'
 import { systemClock } from '../../src/core/host.ts'
 import type { MessageRecord } from '../../src/core/incidents/incident.ts'
 import type { Hold, StreamName } from '../../src/core/mail/holds.ts'
@@ -9,6 +7,7 @@ import type { Store } from '../../src/core/store/store.ts'
 import { openMetrics } from '../../src/daemon/metrics/metrics.ts'
 import { type ConditionsOptions, createConditions } from '../../src/daemon/watch.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
+import { newStoreUrl, opened } from '../support/opened.ts'
 import { addressOf, openTestStore } from '../support/stores.ts'
 
 const NOW = Date.UTC(2026, 10, 22)
@@ -259,14 +258,10 @@ test('requests that get no connection of the store are reported and degrade its 
   const reason = 'within ten minutes 3 requests got no connection of the store in time'
   expect([await it.reasons(2), it.busy()]).toEqual([{ store_busy: reason }, reason])
   expect([await it.reasons(13), it.busy()]).toEqual([{}, undefined])
-  const open = storeProbe.open({
-    store: { kind: async () => 'postgres', ping: async () => {} },
-    storeBusy: () => reason,
-  } as Partial<ProbeParts> as ProbeParts)
-  expect(await open({ deep: false, signal: new AbortController().signal })).toMatchObject({
-    state: 'degraded',
-    reason,
-  })
+  const { platform } = opened({ env: { STORE_URL: await newStoreUrl() } })
+  platform.metrics.series.platformctl_pool_exhausted_total.inc(3)
+  await platform.metrics.watchOutcomes()()
+  expect((await platform.health('web')).probes.store).toMatchObject({ state: 'degraded', reason })
 })
 
 test.each([

@@ -88,7 +88,7 @@ test('why the provider refuses the sender is known until a message goes through,
     { kind: 'transient', scope: 'connection', reason: 'busy' },
   ]
   const sentWith: number[] = []
-  const { after, inFlight } = sending(() => {
+  const { platform, after, inFlight } = sending(() => {
     sentWith.push(inFlight())
     const outcome = outcomes.shift()
     if (outcome === undefined) throw new TypeError('a fault of the host’s own')
@@ -98,6 +98,8 @@ test('why the provider refuses the sender is known until a message goes through,
   for (let n = 0; n < 6; n += 1) {
     refused.push(await after(`person-${n}`))
     expect(inFlight()).toBe(0)
+    const { mail } = (await platform.health('web')).probes
+    expect(mail?.state).toBe(refused.at(-1) ? 'degraded' : 'ok')
   }
   const refusal = 'the key is refused'
   expect(refused).toEqual([refusal, refusal, refusal, false, false, false])

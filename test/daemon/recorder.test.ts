@@ -135,10 +135,20 @@ test('builds of neighbors are asked anew with each look, and a round is told onc
 test('a round that could not be recorded is not told but followed, and the log says once that it fails and that it is over', async () => {
   const followed: unknown[] = []
   let isFull = true
-  const { did, lines, looked, next } = recording({
-    history: historyOf(() => (isFull ? Promise.reject(new Error('disk full')) : Promise.resolve())),
-    follow: async (reports) => {
-      followed.push(reports)
+  // A check takes its time, of which nothing is the disk's.
+  const check = async () => {
+    await Promise.resolve()
+    time.monotonic += 300
+    return { service: 'web', state: 'ok', build: null, probes: {} }
+  }
+  const { did, lines, time, looked, next } = recording({
+    health: [{ check } as unknown as Parameters<typeof startRecorder>[1]['health'][number]],
+    history: historyOf(async () => {
+      time.monotonic += 7
+      if (isFull) throw new Error('disk full')
+    }),
+    follow: async ([report], writeMs) => {
+      followed.push([report?.service, writeMs])
       return false
     },
   })
@@ -147,13 +157,14 @@ test('a round that could not be recorded is not told but followed, and the log s
     for (let second = 0; second < many * 60; second += 1) await next()
   }
   await looked()
-  expect([did, followed]).toEqual([[], [[]]])
+  expect([did, followed]).toEqual([[], [['web', undefined]]])
   await minutes(1)
   expect(events()).toEqual(['history_not_recorded'])
   isFull = false
   await minutes(2)
   expect(events()).toEqual(['history_not_recorded', 'history_recorded_again'])
   expect(did).toEqual(['told', 'told'])
+  expect(followed.slice(-2)).toEqual(Array(2).fill(['web', 7]))
 })
 
 test('a look in progress when it stops is not recorded', async () => {
