@@ -281,6 +281,47 @@ describe.each(STORES)('on the store %s', (kind) => {
     },
   )
 
+  test('one call sends a subscription one lesson, also when another has claimed the next and given it back', async () => {
+    const it = await (await course(kind)).confirmed()
+    it.pass(3 * DAY_MS)
+    const { course: store } = it.store
+    const sent = Promise.withResolvers<void>()
+    let calls = 0
+    const between: typeof store = {
+      ...store,
+      async claimDue(asked) {
+        calls += 1
+        if (calls === 2) {
+          await sent.promise
+          const back = { sent: false, untried: true, nextAttemptAt: it.now() }
+          await store.settle((await claimed(it, 'another')).map((one) => outcomeOf(one, it.now(), back)))
+        }
+        return store.claimDue(asked)
+      },
+      settle: (settlements) => store.settle(settlements).then(sent.resolve),
+    }
+    expect(await it.open(between).dispatch({})).toMatchObject({ sent: 1, remaining: 1 })
+  })
+
+  test('a lesson that was claimed while the clock was ahead leaves when it is due', async () => {
+    const it = await course(kind)
+    await it.join('a@example.com', { at: it.now() + HOUR_MS })
+    const { course: store } = it.store
+    let aheadMs = 2 * HOUR_MS
+    const ahead: typeof store = {
+      ...store,
+      claimDue(asked) {
+        const now = asked.now + aheadMs
+        // It is right from then on.
+        aheadMs = 0
+        return store.claimDue({ ...asked, now })
+      },
+    }
+    expect(await it.open(ahead).dispatch({})).toMatchObject({ processed: 0 })
+    it.pass(HOUR_MS)
+    expect(await it.course.dispatch({})).toMatchObject({ sent: 1 })
+  })
+
   test('lessons claimed by a dispatcher that died go out before those that have waited longer', async () => {
     const it = await course(kind, 8)
     it.pass(HOUR_MS)

@@ -182,6 +182,12 @@ test('a restore tells the end of what was told after the backup, and repeats and
   const mail = { now: NOW, recipient: 'r', caps: [], content: 'c' }
   await store.sentMail.begin({ ...mail, key: 'before' })
   await it.backup()
+  // A notice waits for somebody whom the backup does not know, and a mail for nobody of a course.
+  const times = { createdAt: NOW, expiresAt: NOW + 900, leaseMs: 1 }
+  const message = { id: 'late', stream: 'notice', key: 'late', ...times } as const
+  await store.course.requestConfirmation(asked('late', NOW, { message }))
+  const queued = { stream: 'mail', address: 'ada@example.com', payload: '{}' } as const
+  await store.sentMail.begin({ ...mail, key: 'queued', mail: queued })
   await store.sentMail.recordSent({ key: 'before', id: 'later', now: NOW })
   await store.incidents.silence({ from: NOW, until: NOW, reason: 'done', by: 'ci' })
   await store.incidents.withdraw({ id: 'off', now: NOW })
@@ -205,10 +211,11 @@ test('a restore tells the end of what was told after the backup, and repeats and
     expect(await again.sentMail.begin({ ...mail, key: 'welcome', content: 'd' })).toBe('conflict')
     expect(await again.heartbeats.expect({ name: 'backup', now })).toMatchObject({ beatAt: NOW + 5 })
     const mails = { now: NOW + 9, limit: 9, leaseMs: 1, stream: 'confirmation' } as const
-    expect((await again.course.claimMessages(mails)).map(({ id }) => id).toSorted()).toEqual([
-      'grace',
-      'joan',
-    ])
+    const waiting = [mails, { ...mails, stream: 'notice' }, { ...mails, stream: 'mail' }] as const
+    const ids = waiting.map(async (of) =>
+      (await again.course.claimMessages(of)).map(({ id }) => id).toSorted(),
+    )
+    expect(await Promise.all(ids)).toEqual([['grace', 'joan'], [], ['queued']])
     await again.close()
   }
   const again = await it.open()
