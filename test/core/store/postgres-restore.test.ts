@@ -21,7 +21,7 @@ const JOAN = suppressionHash(KEY, 'joan@example.com')
 
 /** A store on a server, a dump of it, and what happened afterwards. */
 async function dumped() {
-  const { address, url, query } = await newDatabase('a store')
+  const { address, url, query, administer, name } = await newDatabase('a store')
   /** By one connection, however many statements. */
   const sql = (...statements: string[]) => query(statements.join(';'))
   const open = () => openStore(address)
@@ -76,7 +76,12 @@ async function dumped() {
       held,
     }
   }
-  return { url, sql, restore, db, states, folder }
+  /** Another database with the store as it is; gives its address. */
+  const cloned = async () => {
+    await administer(`CREATE DATABASE ${name}_before TEMPLATE ${name}`)
+    return `${url}_before`
+  }
+  return { url, sql, open, restore, cloned, db, states, folder }
 }
 
 const OUT = ['unsubscribed', 'unsubscribed', undefined, 'unsubscribed', 'unsubscribed', 'confirmed']
@@ -133,6 +138,29 @@ test('after an older dump was restored into PostgreSQL, nobody who left since th
   const maintenance = await openMaintenance({ kind: 'postgres', url: secret(it.url) })
   onTestFinished(() => maintenance.close())
   expect(await maintenance.verify(NOW + 10)).toMatchObject({ ok: true, checked: 5 })
+}, 60_000)
+
+test('a restore into a new database takes what happened since from the old one, and only while no process uses the new one', async () => {
+  const it = await dumped()
+  await it.sql(
+    `UPDATE platformctl.subscription SET sent_days = '[1, 2]', sent_lessons = NULL WHERE id = 'rose'`,
+  )
+  const before = await it.cloned()
+  await it.restore()
+  const daemon = await it.open()
+  await daemon.ping()
+  expect(await it.db('after-restore', '--from', before)).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining('the database is in use by another process'),
+  })
+  await daemon.close()
+  const { stdout } = await it.db('after-restore', '--from', before)
+  expect(stdout).toMatch(
+    /happened after the backup: 2 unsubscribed, [\s\S]*^2 lessons sent after the backup/m,
+  )
+  expect((await it.states()).states).toEqual(OUT)
+  const told = await it.sql('SELECT closed_at, sent_id FROM platformctl.incident, platformctl.sent_mail')
+  expect(told.rows).toEqual([{ closed_at: null, sent_id: 'sent' }])
 }, 60_000)
 
 test('the restored store itself is not taken for the one that it replaced, nor a fault of that one for its own', async () => {
