@@ -60,13 +60,15 @@ async function run(
   signal = new AbortController().signal,
 ) {
   const lines = Object.entries(file).map(([name, value]) => `${name}=${value}\n`)
-  const cwd = await folderWith({ '.env': lines.join('') })
+  const cwd = await folderWith({ '.env': lines.join(''), token: TOKEN })
   return runIn(args, { cwd, platform, signal, env: { HEALTH_DEEP_TOKEN: TOKEN } })
 }
 
 test('one variable that differs, is missing or is extra fails, unless it may differ between replicas', async () => {
   const url = await running(ENV)
+  const { HEALTH_DEEP_TOKEN: _, ...open } = ENV
   for (const [state, file, code] of [
+    ['same', { ...open, HEALTH_DEEP_TOKEN_FILE: 'token' }, 0],
     ['missing', { ...ENV, RATE_LIMIT_PER_MINUTE: '9' }, 1],
     ['extra', { ...ENV, LOG_LEVEL: '' }, 1],
     ['differs', { ...ENV, BUILD_STAMP: 'second' }, 0],
@@ -76,6 +78,32 @@ test('one variable that differs, is missing or is extra fails, unless it may dif
     const { variables } = JSON.parse(found.stdout).replicas[0]
     expect(variables.map((one: { state: string }) => one.state)).toContain(state)
   }
+  // One that was not reached is not the same, and hides no difference of another.
+  for (const [file, code] of [
+    [ENV, 3],
+    [{ ...ENV, LOG_LEVEL: 'error' }, 1],
+  ] as const)
+    expect((await verify(file, ['--url', `web=${url},http://127.0.0.1:1`])).code).toBe(code)
+})
+
+test('each service answers for the variables that it reads, also below a path', async () => {
+  const { web, api = web, ask } = opened({ ...ENV, HARDWARE_A_INSTANCE: 'hub/a/b' })
+  expect((await ask(TOKEN)).text).not.toContain('HARDWARE')
+  const answer = nodeListener(api)
+  const url = await serve((request, response) => {
+    const [, rest] = /^\/base(\/.*)/.exec(request.url ?? '') ?? []
+    request.url = rest ?? '/elsewhere'
+    answer(request, response)
+  })
+  const file = { ...ENV, HARDWARE_A_INSTANCE: 'hub/a/c' }
+  expect(await verify(file, ['--url', `api=${url}/base/`])).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/^ {2}differs {2}HARDWARE_A_INSTANCE /m),
+  })
+  expect(await verify(file, ['--url', `web=${url}/base`])).toMatchObject({
+    code: 3,
+    stdout: expect.stringContaining('another service of the platform answers there'),
+  })
 })
 
 test('a service that runs the file is the same, and each kind of difference is named without a value', async () => {
