@@ -41,6 +41,9 @@ test('init writes the files of a definition beside it, from any folder, and chec
   for (const one of ['platform.config.ts', 'services.ts', 'mails', 'courses/erster-brand', 'logo.svg']) {
     expect(dockerfile).toContain(`COPY ${one} ${one}\n`)
     expect(await made('Dockerfile.dockerignore')).toContain(`!${one}\n`)
+    expect(await made('systemd/platformctl.service')).toMatch(
+      new RegExp(`^# +cp -R --parents .*\\b${one} .*/srv/platform$`, 'm'),
+    )
   }
   expect(await made('systemd/platformctl.service')).toContain(
     'daemon --config /srv/platform/platform.config.ts --env-file %d/env --data %S/platformctl\n',
@@ -48,7 +51,8 @@ test('init writes the files of a definition beside it, from any folder, and chec
   expect(await made('compose.secrets.yaml')).toMatch(
     / {2}shop:\n {4}secrets:\n(?: {6}- .*\n)*? {6}- SHOP_KEY\n/,
   )
-  expect(await made('compose.yaml')).toContain('SHOP_URL: http://shop:4000\n')
+  for (const file of ['compose.yaml', 'kubernetes/platform.yaml'])
+    expect(await made(file)).toContain('  SHOP_URL: http://shop:4000\n')
 })
 
 test.each(['1e3', 'null', 'y'])('a platform named %s is text in YAML', async (name) => {
@@ -100,6 +104,11 @@ test('a file that is there stays, and the printed command shows the difference',
     expect(difference.stdout).toMatch(/^1,\d+c1\n|^1c1,\d+\n/)
   }
   expect(await made('compose.yaml')).toBe('mine\n')
+  expect(await run('check --print compose.yml')).toMatchObject({
+    exitCode: 2,
+    stdout: '',
+    stderr: expect.stringContaining('compose.yml is not one of these files: pottery/deploy/'),
+  })
   const document = JSON.parse((await run('check --format json')).stdout) as {
     files: { file: string; state: string }[]
   }
@@ -214,7 +223,14 @@ test('where there is a lock file, images install what it names, with its tarball
   const lock = (platformctl: object) =>
     put(
       'package-lock.json',
-      JSON.stringify({ packages: { '': {}, 'node_modules/platformctl': platformctl } }),
+      JSON.stringify({
+        packages: {
+          '': {},
+          'node_modules/lint': { dev: true, resolved: 'file:vendor/lint-1.0.0.tgz' },
+          'node_modules/own-tools': { dev: true, link: true, resolved: 'tools' },
+          'node_modules/platformctl': platformctl,
+        },
+      }),
     )
   await lock({ resolved: 'file:vendor/platformctl-0.3.0.tgz' })
   await run('init docker')

@@ -63,6 +63,7 @@ interface Container {
 }
 
 interface Pod {
+  readonly terminationGracePeriodSeconds: number
   readonly securityContext: { readonly runAsNonRoot: boolean }
   readonly automountServiceAccountToken: boolean
   readonly initContainers: readonly Container[]
@@ -130,7 +131,9 @@ describe.each(Object.entries(PLATFORMS))('the files of %s', (_, prepare) => {
     const text = await made('Dockerfile')
     expect(validate(text)).toEqual([])
     const [, ...stages] = text.split(/^FROM /m)
-    expect(stages.find((one) => /AS runtime\n/.test(one))).toMatch(/^USER 1000:1000$/m)
+    const runtime = stages.find((one) => /AS runtime\n/.test(one))
+    expect(runtime).toMatch(/^USER 1000:1000$/m)
+    expect(runtime).toMatch(/^ARG BUILD_STAMP\n[\s\S]*^ENV .* BUILD_STAMP="\$\{BUILD_STAMP\}" /m)
     expect(stages.flatMap((one) => /^runtime AS (.*)$/m.exec(one)?.[1] ?? [])).toEqual(
       roles.map(({ name }) => name),
     )
@@ -220,11 +223,12 @@ describe.each(Object.entries(PLATFORMS))('the files of %s', (_, prepare) => {
     }
   })
 
-  test('the store is migrated before a service starts, and only web has the schedule', async () => {
+  test('the store is migrated before a service starts, each serves its own outside, and only web has the schedule', async () => {
     for (const pod of podsIn(documents)) {
       const [{ name = '', args = [] } = {}] = pod.containers
       expect(pod.initContainers.map((one) => one.args.slice(0, 2))).toEqual([['db', 'migrate']])
       expect(args.includes('--no-schedule')).toBe(name !== 'web')
+      expect(args.join(' ')).toContain(` --service ${name} --host 0.0.0.0 `)
     }
     const { services } = parse(await made('compose.yaml'), { merge: true }) as {
       services: Record<string, { depends_on?: Record<string, unknown>; restart: string; command?: string[] }>
@@ -236,6 +240,8 @@ describe.each(Object.entries(PLATFORMS))('the files of %s', (_, prepare) => {
       const command =
         new RegExp(`^FROM runtime AS ${name}$[\\s\\S]*?^CMD (.*)$`, 'm').exec(dockerfile)?.[1] ?? ''
       expect(command.includes('--no-schedule')).toBe(name !== 'web')
+      expect(command).toContain(`"--service", "${name}", "--host", "0.0.0.0", `)
+      expect(command).toContain(', "--data", "/data"]')
     }
   })
 
@@ -250,6 +256,32 @@ describe.each(Object.entries(PLATFORMS))('the files of %s', (_, prepare) => {
     }
     for (const { name } of roles)
       expect(services[name]?.env_file?.map(({ path: file }) => file)).toEqual(['.env', `${name}.env`])
+  })
+
+  test('each role is reached at its port, ready by its health, and stopped after its longest send at the earliest', async () => {
+    const { services } = parse(await made('compose.yaml'), { merge: true }) as {
+      services: Record<string, { ports: string[]; stop_grace_period: string }>
+    }
+    const unit = await made('systemd/platformctl.service')
+    const stops = [/^TimeoutStopSec=(\d+)$/m.exec(unit)?.[1]]
+    for (const { name, port, health } of roles) {
+      const [deployment, service, policy] = (['Deployment', 'Service', 'NetworkPolicy'] as const).map(
+        (kind) => documents.find((one) => one.kind === kind && one.metadata.name === name),
+      )
+      const ready = { httpGet: { path: health, port: 'http' } }
+      const pod = deployment?.spec.template.spec
+      expect(pod?.containers).toMatchObject([
+        { ports: [{ name: 'http', containerPort: port }], readinessProbe: ready },
+      ])
+      expect(service?.spec).toMatchObject({ ports: [{ port, targetPort: 'http' }] })
+      expect(policy?.spec).toMatchObject({ ingress: [{ ports: [{ port }] }] })
+      expect(services[name]?.ports).toEqual([`127.0.0.1:${port}:${port}`])
+      stops.push(String(pod?.terminationGracePeriodSeconds), services[name]?.stop_grace_period)
+    }
+    // The defaults of --grace and --deadline together.
+    for (const stop of stops) expect(Number.parseInt(stop ?? '', 10)).toBeGreaterThan(1 + 90)
+    expect(unit).toContain('\nRestart=on-failure\n')
+    expect(unit).toContain('\nRestartPreventExitStatus=2\n')
   })
 
   test('every pod is behind a network policy that keeps it from the metadata service of a cloud', () => {
