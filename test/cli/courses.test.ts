@@ -86,10 +86,12 @@ test('after a fault of the sender an operator tries all that waits for a decisio
   database.exec(
     "UPDATE subscription SET problem_kind = 'parked', problem_reason = 'sender refused', problem_since = 1, next_attempt_at = NULL",
   )
+  await run('mail', 'pause', '--stream', 'course', '--reason', 'wrong links')
   // Enough of the address to find it at the provider, in either form.
   for (const format of ['text', 'json']) {
     const { out } = await run('course', 'status', '--format', format)
     expect(out).toContain('a…@example.com')
+    expect(out).toContain('wrong links')
     expect(out).not.toMatch(/ada@|grace@/)
   }
   expect(await run('course', 'resolve', '--all')).toMatchObject({ code: 2 })
@@ -221,11 +223,16 @@ test('an operator imports people with proof of consent, sees the lines of those 
   const database = new Database(path.join(cwd, 'platform.sqlite'))
   database.exec(`CREATE TRIGGER full BEFORE INSERT ON subscription WHEN NEW.address = 'q250@example.com'
     BEGIN SELECT RAISE(ABORT, 'full'); END`)
-  database.close()
   await write(head + many.join('').replaceAll(/^p/gm, 'q'))
   const broken = await run('course', 'import', 'people.csv')
   expect(broken.code).not.toBe(0)
   expect(broken.err).toContain('interrupted after 200 of 300 people. Run the command again to go on')
+  database.exec('DROP TRIGGER full')
+  database.close()
+  await write(head + many.join('').replaceAll(/^p/gm, 'r'))
+  expect((await run('course', 'import', 'people.csv')).out).toMatch(/^300 imported/)
+  // One for each import that changed something, however many people there are.
+  expect((await run('db', 'audit')).out.match(/ import .*/g)).toHaveLength(5)
   expect(await ended('course', 'export')).toMatchObject({
     code: 1,
     err: expect.stringContaining('the export was interrupted'),

@@ -172,6 +172,13 @@ test('a bounce of a message that was sent to its recipient suppresses the addres
   expect((await run(['feedback', '-'], bounce)).stdout).toMatch(/1 known already\n$/)
   expect(await store.course.findById('id-ada')).toMatchObject({ state: 'unsubscribed' })
   expect(await store.feedback.find('ada@example.com')).toMatchObject({ suppression: { source: 'pipe' } })
+  const count = { at: NOW, source: 'postmark', domain: 'other' }
+  await store.sending.count([
+    { ...count, kind: 'sent', count: 60 },
+    { ...count, kind: 'complaint', count: 5 },
+  ])
+  const next = dsn({ recipient: 'grace@example.com', messageId: 'lesson-of-grace@example.com' })
+  expect((await run(['feedback'], next)).stderr).toMatch(/^courses are paused: 5 of 60 messages/)
 })
 
 test('ignores a bounce that anybody could have written', async () => {

@@ -63,6 +63,26 @@ test('a used-up budget of confirmations is told again only after an hour in whic
   expect([await mail(), await ask(0)]).toEqual(['ok', 2])
 })
 
+test('health no longer says that mail is refused once another process of the store has sent some ten minutes later', async () => {
+  let now = Date.UTC(2026, 10, 22)
+  const { platform } = opened({
+    env: { STORE_URL: await newStoreUrl() },
+    mailer: testTransport(async () => ({ kind: 'transient', scope: 'sender', reason: 'the key is refused' })),
+    clock: { ...systemClock, now: () => now },
+  })
+  const mail = async () => (await platform.health('web')).probes.mail?.state
+  const slots = { startUrl: 'https://www.example.com/' }
+  await platform.sendEmail({ template: 'welcome', to: 'ada@example.com', slots, about: '1' })
+  const { sending } = await platform.store()
+  const states = []
+  for (const minutes of [10, 1]) {
+    now += minutes * MINUTE_MS
+    await sending.count([{ at: now, kind: 'sent', source: 'api', domain: 'other', count: 1 }])
+    states.push(await mail())
+  }
+  expect(states).toEqual(['degraded', 'ok'])
+})
+
 test('nothing is kept of an address that a build before erased under one of the secrets of links', async () => {
   const [before, now] = ['a-link-secret-of-before-in-32-bytes', 'a-link-secret-of-today-in-32-bytes']
   const store = await openTestStore(undefined)

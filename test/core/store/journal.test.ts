@@ -190,18 +190,23 @@ test('a line of a journal that this build cannot read is not left out without a 
   await it.restore()
 })
 
-test('the restore of a backup of another platform names both', async () => {
+test('the restore of a backup of another platform names both, and each row that it restored with its fault', async () => {
   const it = await three()
   await it.store.owner.claim('Kiln School')
   await it.store.close()
+  const database = new Database(it.file)
+  database.exec(`UPDATE subscription SET sent_days = '[1,3]' WHERE id = 'ada'`)
+  database.close()
   await it.backup()
   const args = ['db', 'restore', 'b.sqlite', '--data', 'new', '--without-journal']
-  expect(await command(args, { cwd: it.folder })).toMatchObject({
+  const { exitCode, stderr } = await command(args, { cwd: it.folder })
+  expect({ exitCode, stderr }).toMatchObject({
     exitCode: 0,
     stderr: expect.stringContaining(
       `the backup is of the platform "Kiln School", and this is "${learning.name}": unless the platform was renamed (daemon --adopt), restore another one.`,
     ),
   })
+  expect(stderr).toMatch(/^restored as it was: subscription ada: the days sent are not in order: 1, 3$/m)
 })
 
 test('a copy of a journal from before an erasure brings no erased address back', async () => {
