@@ -18,9 +18,10 @@ import { emptyFolder } from '../support/folder.ts'
 import { freePort } from '../support/free-port.ts'
 import { askIn, enrolIn } from '../support/learning.ts'
 import { keptLog } from '../support/opened.ts'
-import { alertWebhook, serve } from '../support/servers.ts'
+import { alertWebhook, serve, serveBodies } from '../support/servers.ts'
 import { standingClock } from '../support/standing-clock.ts'
 import { addressOf, openTestStore, postgresServer } from '../support/stores.ts'
+import { audited } from '../support/subscribers.ts'
 
 const START = Date.UTC(2026, 10, 21, 9)
 const MAILER = {
@@ -180,6 +181,52 @@ test('a daemon that starts the fifth time within fifteen minutes tells it with i
     expect(told).toEqual([])
   }
   await expect.poll(() => told).toEqual([expect.stringMatching(/^incident\.opened restart_loop: /)])
+})
+
+/** Checks that a daemon makes a minute apart. */
+async function minutes(count: number, { waits, pass }: ReturnType<typeof standingClock>) {
+  for (let minute = 0; minute < count; minute += 1) {
+    await expect.poll(waits, { interval: 5 }).toBe(true)
+    // What this check tells is on its way.
+    await new Promise((resolve) => setTimeout(resolve, 10))
+    pass(60_000)
+  }
+}
+
+test('while alerts are paused in its store, a daemon tells of the pause and of nothing else', async () => {
+  const { url: hook, told } = await alertWebhook()
+  const time = standingClock(START)
+  const dataFolder = await emptyFolder()
+  const store = await storeIn(dataFolder)
+  const streams = ['alert'] as const
+  await store.sending.pause({ streams, reason: 'a new pager', now: START, audit: audited('pause', START) })
+  const api = await serve((_, response) => response.writeHead(500).end())
+  await started({ dataFolder, clock: time.clock, env: { ALERT_WEBHOOK_URL: hook, API_URL: api } })
+  await minutes(4, time)
+  const causes = async () => (await store.incidents.list(9)).map(({ cause }) => cause)
+  await expect.poll(causes).toContain('api')
+  await expect.poll(() => told).toEqual(['incident.opened mail_paused: alert: a new pager'])
+})
+
+test('a daemon whose schedule hangs in a mail for longer than any mail server may take raises an alert', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { url: hook, told } = await alertWebhook()
+  const asked = Promise.withResolvers<() => void>()
+  const mail = await serve((incoming, response) => {
+    incoming.resume()
+    return incoming.method === 'POST' ? asked.resolve(() => response.end('{}')) : response.end('{}')
+  })
+  const time = standingClock(START)
+  const dataFolder = await emptyFolder()
+  await enrolIn(await storeIn(dataFolder), 'ada', START - 1000)
+  const env = { ...MAILER, MAILER_API_URL: mail, ALERT_WEBHOOK_URL: hook }
+  await started({ dataFolder, clock: time.clock, schedule: true, env })
+  const answer = await asked.promise
+  vi.advanceTimersByTime(22 * 60_000)
+  await minutes(3, time)
+  await expect.poll(() => told).toEqual(['incident.opened schedule_stalled: no progress for 22 minutes'])
+  answer()
 })
 
 test('processes of a service each, with one folder, count as one start a deploy', async () => {
@@ -443,7 +490,7 @@ async function refused(
   for (let start = 0; start < starts; start += 1)
     await expect(
       started({ dataFolder, env: { ALERT_WEBHOOK_URL: hook, ...env }, ...options }),
-    ).rejects.toThrow(/half-configured|refused the connection|not the address|could not be taken/)
+    ).rejects.toThrow(/half-configured|refused the connection|not the address|could not be taken|belongs to/)
   return told.map((one) => one.replace(/^incident\.opened \w+: (.*); the daemon refused to start$/, '$1'))
 }
 
@@ -478,6 +525,13 @@ test('a daemon whose STORE_URL is misspelt alerts once, and opens no other store
   expect(await readdir(dataFolder)).toEqual(['alerts.json', 'daemon.json'])
 })
 
+test('a start that is refused because its store is another platform’s alerts nobody', async () => {
+  const dataFolder = await emptyFolder()
+  const named = (name: string) => ({ platform: resolvePlatform({ preset: 'base', name }, { folder: '/' }) })
+  await (await started({ dataFolder, ...named('Kiln School') })).close()
+  expect(await refused(dataFolder, { ...named('Glaze School'), starts: 1 })).toEqual([])
+})
+
 test('a JOB_STORE_URL of another program, which the platform does not have or has as text, refuses no start', async () => {
   const env = { JOB_STORE_URL: 'redis://queue.internal/0' }
   const own = { unlocks: 'a', absent: 'b', variables: { JOB_STORE_URL: { kind: 'text' } } } as const
@@ -496,25 +550,39 @@ test('a start whose port is taken is told once, however often it is repeated', a
   ])
 })
 
-test('a daemon without web ends what it told of a start that was refused', async () => {
-  const { url: hook, told } = await alertWebhook()
-  const { clock, waits, pass } = standingClock(START)
-  const env = { ALERT_WEBHOOK_URL: hook }
-  const options = { clock, services: ['api'], env, dataFolder: await emptyFolder() }
-  await expect(started({ ...options, ports: { api: await takenPort() } })).rejects.toThrow(
-    'could not be taken',
-  )
-  await started(options)
-  for (let passed = 0; passed < 900_000 && told.length < 2; passed += 5000) {
-    await expect.poll(waits, { interval: 5 }).toBe(true)
-    // What this check tells is on its way.
-    await new Promise((resolve) => setTimeout(resolve, 10))
-    pass(5000)
-  }
-  expect(told.map((one) => one.split(':')[0])).toEqual([
-    'incident.opened start_refused',
-    'incident.closed start_refused',
-  ])
+const AWAY = async (): Promise<Partial<DaemonOptions>> => ({
+  env: { STORE_URL: `postgres://ada@127.0.0.1:${await freePort()}/school` },
+})
+
+test.each<[service: string, why: string, fault: () => Promise<Partial<DaemonOptions>>, said: string[]]>([
+  [
+    'api',
+    'a port that is taken',
+    async () => ({ ports: { api: await takenPort() } }),
+    ['The daemon does not start', 'The daemon starts again'],
+  ],
+  [
+    'api',
+    'half a group',
+    async () => ({ env: { HARDWARE_A_TOKEN: 'token-0123456789' } }),
+    ['The environment is half-configured', 'The environment is whole again'],
+  ],
+  ['api', 'a store that is away', AWAY, ['The daemon does not start', 'Store (web) works again']],
+  ['web', 'a store that is away', AWAY, ['The daemon does not start', 'Store (web) works again']],
+])('a daemon of %s ends what was told of its refusal for %s', async (service, _, fault, said) => {
+  const titles: string[] = []
+  const hook = await serveBodies((body, response) => {
+    titles.push(JSON.parse(body).data.title)
+    response.end()
+  })
+  const time = standingClock(START)
+  const options = { clock: time.clock, services: [service], dataFolder: await emptyFolder() }
+  const start = (more: Partial<DaemonOptions> = {}) =>
+    started({ ...options, ...more, env: { ALERT_WEBHOOK_URL: hook, ...more.env } })
+  await expect(start(await fault())).rejects.toThrow()
+  await start()
+  await minutes(12, time)
+  await expect.poll(() => titles).toEqual(said.map((one) => `platformctl: ${one}`))
 })
 
 test.each([
