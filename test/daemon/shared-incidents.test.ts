@@ -24,15 +24,24 @@ async function pagesOn(kind: StoreKind) {
     await openIncident(first.store.incidents, {
       ...{ ...base, ...over, id: cause, cause, openedAt: NOW - 360_000 },
     })
+  const why = {
+    id: 'u1',
+    subject: 'mail',
+    at: NOW,
+    text: 'Its disk was full.',
+    state: 'postmortem',
+    by: 'ada',
+  } as const
+  await first.store.incidents.update(why)
   const of = async ({ read }: typeof first) => ({
     json: (JSON.parse(await read('/status.json')) as { incidents: unknown }).incidents,
     feed: (await read('/status.atom')).match(/<title>.*<\/title>/g),
   })
-  return [await of(first), await of(second)]
+  return [await of(first), await of(second), second.read] as const
 }
 
 test('machines that share a PostgreSQL show the same incidents, without those that are for operators only', async () => {
-  const [first, second] = await pagesOn('postgres')
+  const [first, second, read] = await pagesOn('postgres')
   expect(second).toEqual(first)
   expect(first?.json).toEqual([
     {
@@ -45,10 +54,20 @@ test('machines that share a PostgreSQL show the same incidents, without those th
       endedAt: '2026-11-21T08:59:00.000Z',
       lengthSeconds: 300,
       feltBy: ['agent'],
-      updates: [],
+      updates: [{ at: '2026-11-21T09:00:00.000Z', state: 'postmortem', text: 'Its disk was full.' }],
     },
   ])
-  expect(first?.feed).toHaveLength(2)
+  expect(first.feed).toHaveLength(2)
+  // Also by the link of a machine that saw it begin four minutes earlier or later.
+  for (const at of [1795251240, 1795251000, 1795251480]) {
+    const page = await read(`/incidents/web-mail-${at}.html`)
+    expect(page).toContain('<h1>Mail (Web) was failing for 5 minutes</h1>')
+    expect(page).toMatch(/<h2 id="postmortem">Post-mortem<\/h2><p [^>]*>Its disk was full\.</)
+    expect(page).not.toContain('no answer in time')
+  }
+  for (const page of ['web-mail-1795250900', 'web-mail-1795251600', 'web-store-1795251240'])
+    expect(JSON.parse(await read(`/incidents/${page}.html`))).toMatchObject({ code: 'not_found' })
+  expect(await read('/incidents/index.html')).toContain('<a href="web-mail-1795251240.html">Mail (Web) was')
 })
 
 test('a machine with its own file shows its own record', async () => {

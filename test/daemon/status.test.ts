@@ -128,6 +128,7 @@ test('incidents are an Atom feed whose entries keep their ids', async () => {
   const page = await text(ask('/'))
   for (const [id] of entries) expect(page).toContain(`id="${id?.split('#')[1]}"`)
   expect(feed).not.toContain('no answer in time')
+  expect((await ask('/status.ics')).headers.get('content-type')).toBe('text/calendar; charset=utf-8')
 })
 
 test('fifty services stand in one line each, trouble first and open', async () => {
@@ -177,6 +178,10 @@ test('the page stays within 60 KB when every day is another state and incidents 
   const [all, details] = [await text(ask('/')), await text(ask('/', { Authorization: `Bearer ${TOKEN}` }))]
   expect(Buffer.byteLength(all)).toBeLessThan(60 * 1024)
   expect(Buffer.byteLength(details)).toBeLessThan(60 * 1024)
+  // Two builds: only operators read which.
+  expect(all).toContain('The services run different versions at the moment.')
+  expect(all).not.toMatch(/b{9}|c{9}/)
+  expect(details).toMatch(/The services run different builds: [^<]*b{9}[^<]*c{9}/)
 })
 
 test('reasons and addresses require the health token', async () => {
