@@ -193,6 +193,12 @@ test('test sends on every channel without a store, and says what did not arrive'
   const both = { ALERT_WEBHOOK_URL: good.url, ALERT_ESCALATION_URL: good.url }
   await alert(['test'], { ...both, ALERT_WEBHOOK_SECRET: 'a-secret-that-signs-alerts-of-both' })
   expect(good.signed).toEqual([false, false, true, true])
+  // Each under an id of its own, or a provider takes the next for a repeat.
+  expect(new Set(good.bodies.map((body) => JSON.parse(body).data.incident)).size).toBe(3)
+  // The format that is set is that of the first address.
+  await alert(['test'], { ...both, ALERT_WEBHOOK_FORMAT: 'slack' })
+  const isJson = (body: string) => 'data' in JSON.parse(body)
+  expect(good.bodies.slice(4).map(isJson).toSorted()).toEqual([false, true])
   expect(await alert(['test'])).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('no channel for alerts'),

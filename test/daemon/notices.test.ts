@@ -132,6 +132,9 @@ test('mails sent within one second are all counted after the next check, without
       { interval: 20, timeout: 10_000 },
     )
     .toMatch(/ 3$/)
+  const metrics = await (await fetch(`${web}/metrics`)).text()
+  const [, recordedAt] = /^platformctl_history_recorded_timestamp_seconds (\S+)$/m.exec(metrics) ?? []
+  expect(Number(recordedAt)).toBeGreaterThan(START / 1000)
 })
 
 test('visitors hear of probes and services that they would miss, and not of what is for operators', () => {

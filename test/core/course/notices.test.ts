@@ -161,7 +161,7 @@ describe.each(KEPT)('notices on %s', (kind) => {
   })
 
   test('incidents for operators are mailed to no visitor, and an announcement is mailed once, however old its notice grows', async () => {
-    const { opens, round, says, pass, store, now, announces } = await world(kind, 'ada')
+    const { opens, closes, round, says, pass, store, now, announces, course } = await world(kind, 'ada')
     for (const cause of ['certificate_expiring', 'disk_nearly_full', 'errortrack', 'lessons_late'])
       await opens(cause)
     await announces('a1')
@@ -172,6 +172,12 @@ describe.each(KEPT)('notices on %s', (kind) => {
     await store.incidents.prune({ before: now(), keep: 10 })
     await round()
     expect(says()).toEqual(['ada announced a1', 'ada opened mail-5'])
+    // The end of what was mailed is, also where the definition has lost its probe since.
+    await closes('mail')
+    const heard = { now: now(), channels: [], visitorsHear: () => false }
+    await store.incidents.follow({ ...heard, decide: () => ({}) })
+    await course.deliverMessages()
+    expect(says().slice(2)).toEqual(['ada closed mail-5'])
   })
 
   test('an update is mailed once, unless its announcement was withdrawn or its incident ended before; one written after the end is', async () => {
@@ -255,6 +261,7 @@ describe.each(KEPT)('notices on %s', (kind) => {
       (it) => it.course.cancel({ identity: 'ada@example.com', course: NOTICES }),
       [],
     ],
+    ['a notice that is no news any more', (it) => it.opens('mail'), (it) => it.pass(72 * HOUR), []],
     // Its end alone is news.
     [
       'the beginning of an incident that has ended',

@@ -522,6 +522,19 @@ test('each kind of message says what is now so, and only an open incident asks f
     expect(said(kind, closed).lines.join()).not.toContain('platformctl alert ack')
 })
 
+test('the commands of an alert act on the daemon that sent it, in whatever folder they are pasted', () => {
+  const places = { definition: '/srv/kiln.ts', envFiles: ['/etc/kiln.env'], dataFolder: '/var/lib/kiln' }
+  const about = { incident: incident(), platform: 'Kiln', isService: () => false, places }
+  const { lines } = alertText({ ...about, kind: 'opened', advice: adviceFor('store', plain) })
+  const options = '--config /srv/kiln.ts --env-file /etc/kiln.env --data /var/lib/kiln'
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      `Start with: platformctl db status ${options}`,
+      `Acknowledge: platformctl alert ack one ${options}`,
+    ]),
+  )
+})
+
 test('the end of an incident is sent though hundreds opened since and a week passed, and a silence only delays it', async () => {
   const it = await telling(() => SENT)
   expect(await it.at(0)).toBe(1)
