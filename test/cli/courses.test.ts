@@ -211,6 +211,8 @@ test('an operator imports people with proof of consent, sees the lines of those 
   const json = await run('course', 'export', '--course', 'quantum', '--format', 'json')
   expect(JSON.parse(json.out)).toMatchObject({ version: 1, enrolments: [{}, {}] })
   expect(await run('course', 'export', '--course', 'quantun')).toMatchObject({ code: 2, out: '' })
+  // Those of mails about incidents.
+  expect((await run('course', 'export', '--course', 'status')).out).toMatch(/^address,.*\r\n$/)
   expect((await run('db', 'audit')).out).toMatch(/import.*4 people from people.csv/)
   const ended = await terminal(cwd, learning, AbortSignal.abort())
   const many = Array.from({ length: 300 }, (_, n) => `p${n}@example.com,quantum,,,0,2026-01-02,form,\n`)

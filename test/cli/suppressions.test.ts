@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { createBounceAddresses } from '../../src/core/mail/feedback/bounce-address.ts'
 import type { CountedKind } from '../../src/core/mail/feedback/sending.ts'
 import { applyFeedback } from '../../src/core/mail/feedback/store.ts'
+import { recipientHashes } from '../../src/core/mail/send-once.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { begin } from '../support/learning.ts'
@@ -172,6 +173,12 @@ test('a bounce of a message that was sent to its recipient suppresses the addres
   expect((await run(['feedback', '-'], bounce)).stdout).toMatch(/1 known already\n$/)
   expect(await store.course.findById('id-ada')).toMatchObject({ state: 'unsubscribed' })
   expect(await store.feedback.find('ada@example.com')).toMatchObject({ suppression: { source: 'pipe' } })
+  // A mail of no course is known by its record.
+  const [recipient = ''] = recipientHashes(ADDRESS_KEY, 'kim@example.com')
+  await store.sentMail.begin({ key: 'k', now: NOW, recipient, caps: [], content: 'c' })
+  await store.sentMail.recordSent({ key: 'k', id: 'mail-of-kim@example.com', now: NOW })
+  const other = dsn({ recipient: 'kim@example.com', messageId: 'mail-of-kim@example.com' })
+  expect((await run(['feedback'], other)).stdout).toMatch(/1 recorded\n$/)
   const count = { at: NOW, source: 'postmark', domain: 'other' }
   await store.sending.count([
     { ...count, kind: 'sent', count: 60 },

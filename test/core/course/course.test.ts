@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { MOST_ENTRIES } from '../../../src/core/course/history.ts'
 import { DAY_MS } from '../../../src/core/durations.ts'
+import { suppressionChange } from '../../../src/core/mail/feedback/store.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { seeded } from '../../simulation/seeded.ts'
 import { ADA, courseWith, linkOf, START } from '../../support/course.ts'
@@ -222,6 +223,15 @@ describe.each(STORES)('on the store %s', (kind) => {
     it.pass(DAY_MS)
     expect(await it.subscribe()).toEqual({ status: 'pending', sent: true })
     expect(it.messages).toHaveLength(before)
+  })
+
+  test('whose address was suppressed between asking and confirming gets no lesson', async () => {
+    const it = await course(kind)
+    await it.subscribe()
+    const why = { cause: 'complaint', at: it.now(), source: 'operator', reason: 'asked by phone' } as const
+    await it.store.feedback.apply([suppressionChange(ADA.identity, why, () => [])], it.now())
+    expect(await it.course.confirm(it.token())).toBe('confirmed')
+    expect(await it.course.dispatch({})).toMatchObject({ processed: 0, remaining: 0 })
   })
 
   test('a lesson sent while its subscription ended counts as sent, and undoing does not repeat it', async () => {

@@ -254,6 +254,7 @@ describe.each(KEPT)('notices on %s', (kind) => {
   )
 
   test.each<[string, (it: World) => Promise<unknown>, (it: World) => unknown, afterwards: string[]]>([
+    ['news of three days ago', (it) => it.opens('mail'), (it) => it.pass(72 * HOUR - 10 * MINUTE), []],
     ['an announcement that has ended', (it) => it.announces('a1', 5 * MINUTE), () => {}, []],
     [
       'a notice of somebody who has left',

@@ -110,6 +110,16 @@ describe('a delivery status notification', () => {
     expect(await read(report)).toMatchObject({ reports: [{ kind: 'hard-bounce', messageId: ID }] })
   })
 
+  test('without the returned message names the one of its text, and with it to whom it was addressed, on however many lines', async () => {
+    const report = dsn(failed('5.1.1'))
+    const bare = report
+      .replace(/\n--B\/1\nContent-Type: message\/rfc822[\s\S]*?(?=\n--B\/1--)/, '')
+      .replace('mx.example.net.\n', `mx.example.net.\n\nMessage-ID: <${ID}>\n`)
+    expect(await read(bare)).toMatchObject({ recipients: [], reports: [{ messageId: ID }] })
+    const folded = report.replace('To: ada@example.com', 'To: Ada of the Engine\n <ada@example.com>')
+    expect(await read(folded)).toMatchObject({ recipients: ['ada@example.com'] })
+  })
+
   test('shows nothing of the remote server’s text in its reason', async () => {
     const report = await read(dsn(failed('5.7.1', '550 5.7.1 \u001b[31mcanary secret@example.com')))
     expect(JSON.stringify(report)).not.toMatch(/canary|secret/)
