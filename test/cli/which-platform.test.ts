@@ -1,4 +1,4 @@
-import { chmod, chown, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, chown, copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { execa } from 'execa'
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
@@ -259,6 +259,13 @@ test('without options a command acts on the one daemon that runs here, and says 
   // Where it listens, and not where another program may.
   expect((await run(['health'])).stdout).toContain(String(daemon.urls.web))
   expect((await run(['dispatch'])).stdout).toContain('0 sent')
+  // Also a service of another process with the same folder.
+  const record = await readFile(at('data/daemon.json'), 'utf8')
+  const { urls, ...one } = JSON.parse(record)
+  const others = [{ ...one, pid: process.pid, urls: { agent: 'http://127.0.0.1:1' } }]
+  await writeFile(at('data/daemon.json'), JSON.stringify({ ...one, urls: { web: urls.web }, others }))
+  expect((await run(['health', '--service', 'agent'])).stdout).toContain('http://127.0.0.1:1')
+  await writeFile(at('data/daemon.json'), record)
   expect((await run(['course', 'status'], { cwd: at('srv') })).stderr).toContain(
     `a daemon runs here with --data ${at('data')}; name that`,
   )
@@ -268,6 +275,10 @@ test('without options a command acts on the one daemon that runs here, and says 
   await silent(['preflight'], { more: { STORE_URL: `sqlite:${at('data/platform.sqlite')}` } })
   await silent(['course', 'list', '--data', at('data')])
   await silent(['preflight'], { cwd: at('srv') })
+  // A folder that has a daemon of its own, running or not.
+  await mkdir(at('own/.platformctl'), { recursive: true })
+  await copyFile(at('data/daemon.json'), at('own/.platformctl/daemon.json'))
+  await silent(['preflight'], { cwd: at('own') })
   await silent(['preflight', '--help'])
   await silent(['health', '--url', `web=${daemon.urls.web}`])
   // As one that was a pipe.
@@ -282,7 +293,8 @@ test('without options a command acts on the one daemon that runs here, and says 
 
 test.each(['-h', '--url'])('what belongs to the command behind -- says nothing to beat: %s', async (word) => {
   const { at, run, start } = await school({ ...DEFINITION, heartbeats: { backup: { every: '1d' } } })
-  await start(['--env-file', at('srv/kiln.env'), '--data', at('data')])
+  // Also in the folder of its data.
+  await start(['--env-file', at('srv/kiln.env'), '--data', '.platformctl'])
   const { exitCode, stderr } = await run(['beat', 'backup', '--', 'true', word, 'db.example.com'])
   expect(exitCode).toBe(0)
   expect(stderr).toContain('acting on the daemon that runs here')
@@ -349,6 +361,16 @@ test.runIf(process.getuid?.() === 0)(
     }
     await chmod(file, 0o666)
     expect((await run(['preflight'])).stderr).toContain('is not used')
+    // Of another account, as a systemd unit's: it is named how to act as that one, rather than on something else.
+    await chown(at('data'), 65_534, 65_534)
+    expect(await run(['course', 'status'])).toMatchObject({
+      exitCode: 2,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /nsenter --target \d+ --mount --setuid 65534 --setgid 65534 -- platformctl course status\. /,
+      ),
+    })
+    await chown(at('data'), 0, 0)
     const own = await run(['course', 'list', '--data', at('data')])
     expect(own).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('Other users may write') })
   },
