@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import path from 'node:path'
 import { execa } from 'execa'
@@ -75,6 +75,20 @@ test('after SIGTERM it fails its health while it keeps serving, then ends with 0
   expect((await fetch(`${it.urls.web}/lessons/1`)).status).toBe(200)
   // A second signal means it: nobody waits for the rest of the grace.
   expect(await it.stop()).toBe(143)
+})
+
+test('under systemd it tells where it listens and that it stops; Ctrl-C ends it without the grace', async () => {
+  const folder = await emptyFolder()
+  const said = path.join(folder, 'said')
+  const script = `#!/bin/sh\necho "$NOTIFY_SOCKET $*" >> '${said}'\n`
+  writeFileSync(path.join(folder, 'systemd-notify'), script, { mode: 0o755 })
+  const env = { NOTIFY_SOCKET: '/run/n', PATH: `${folder}:${process.env.PATH}` }
+  const it = await daemon(['--grace', '60'], env)
+  expect(await it.stop('SIGINT')).toBe(0)
+  const { web, api, agent } = it.urls
+  expect(readFileSync(said, 'utf8')).toBe(
+    `/run/n READY=1 STATUS=${web}, ${api}, ${agent}\n/run/n STOPPING=1 STATUS=stopping\n`,
+  )
 })
 
 // Node's own answers are the end, a debugger that every user of the machine can reach, and the end.
