@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { createContract } from '../../../src/core/env/contract.ts'
+import { exampleFile } from '../../../src/core/env/schema.ts'
 
 const contract = createContract({
   services: ['web', 'bookings'],
@@ -33,7 +34,7 @@ const contract = createContract({
   },
 })
 
-test('a variable gets the readers of its group, the secrecy of its kind and an example', () => {
+test('a variable gets the readers of its group, the secrecy of its kind and an example, which the example file shows with its bounds', () => {
   expect(contract.find('KILN_API_KEY')).toMatchObject({
     group: 'kiln',
     secret: true,
@@ -45,6 +46,9 @@ test('a variable gets the readers of its group, the secrecy of its kind and an e
     ['SHELVES', 'CONES', 'SPAN', 'COUNTRY', 'NOTE'].map((of) => contract.find(`KILN_${of}`)?.example),
   ).toEqual(['3', '7', '30s', 'de', ''])
   expect(contract.find('KILN_REGION')?.pattern?.test('eu1')).toBe(false)
+  const file = exampleFile(contract)
+  expect(file).toContain('# Read by web, bookings. From 1 to 9. Default: 7.\n# KILN_CONES=7\n')
+  expect(file).toContain('# Read by web, bookings. One of de, dk.\n# KILN_COUNTRY=de\n')
   expect(contract.find('KILN_COLOR')).toBeUndefined()
 })
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { travelsInClear } from '../../../src/core/env/exposure.ts'
 import { validateAll } from '../../../src/env.ts'
 
 const warned = (env: Record<string, string>) =>
@@ -49,6 +50,11 @@ test.each([
   ...['http://printer.LAN', 'http://a.home.arpa', 'http://a.local', 'http://a.test'],
 ])('in production the address %s is none', (value) => {
   expect(warned({ ...PRODUCTION, API_URL: value })).toEqual([])
+})
+
+test('of several addresses each is looked at', () => {
+  expect(travelsInClear('https://a.example, http://b.example')).toBe(true)
+  expect(travelsInClear('https://a.example, http://b.internal')).toBe(false)
 })
 
 test.each([
