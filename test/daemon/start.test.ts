@@ -148,27 +148,36 @@ test('the record in the data folder says what runs here, and afterwards when it 
   expect(readRecord(daemon.dataFolder)).toMatchObject({ ...own, stoppedAt: '2026-11-21T09:01:00.000Z' })
 })
 
-test('the configuration names env files and files of secrets that were written or deleted since the start', async () => {
+test('the configuration names env files and files of secrets that were written or deleted since the start, and calls an own address no setting', async () => {
   const folder = await emptyFolder()
   const files = ['prod.env', 'dispatch-secret', 'kept'].map((name) => path.join(folder, name))
   const [env = '', secret = '', kept = ''] = files
   for (const file of files) await writeFile(file, '')
   const HEALTH_DEEP_TOKEN = 'a-token-of-more-than-24-characters'
   const { urls } = await started({
-    env: { HEALTH_DEEP_TOKEN },
+    services: ['web', 'api'],
+    env: { HEALTH_DEEP_TOKEN, BUILD_STAMP: 'b7' },
+    isFromFile: (name) => name === 'HEALTH_DEEP_TOKEN',
     envFiles: [env],
     secretFiles: [secret, kept],
     clock: { ...systemClock, now: () => Date.now() + HOUR_MS },
   })
   const headers = { Authorization: `Bearer ${HEALTH_DEEP_TOKEN}` }
-  const changed = async () => {
-    const answer = await fetch(`${urls.web}/api/configuration?nonce=${'0'.repeat(32)}`, { headers })
-    return ((await answer.json()) as { changedFiles: string[] }).changedFiles
-  }
   const later = Date.now() / 1000 + 2 * 60 * 60
   await utimes(env, later, later)
   await rm(secret)
-  expect(await changed()).toEqual([env, secret])
+  const answer = await fetch(`${urls.web}/api/configuration?nonce=${'0'.repeat(32)}`, { headers })
+  const { changedFiles, variables } = (await answer.json()) as {
+    changedFiles: string[]
+    variables: { name: string; source: string }[]
+  }
+  expect(changedFiles).toEqual([env, secret])
+  expect(Object.fromEntries(variables.map(({ name, source }) => [name, source]))).toMatchObject({
+    HEALTH_DEEP_TOKEN: 'file',
+    BUILD_STAMP: 'environment',
+    API_URL: 'default',
+    MAILER_FROM: 'unset',
+  })
 })
 
 test('a daemon that starts the fifth time within fifteen minutes tells it with its first look', async () => {
@@ -246,11 +255,13 @@ test('processes of a service each, with one folder, count as one start a deploy'
   expect(told).toEqual([])
 })
 
-test('a record that cannot be written is told, and the daemon serves', async () => {
+test('a record or a pointer that cannot be written is told, and the daemon serves', async () => {
   const dataFolder = await emptyFolder()
   await mkdir(path.join(dataFolder, 'daemon.json'))
-  const { urls, said } = await started({ dataFolder })
-  expect(said('record_not_written')).toMatchObject({ fault: expect.stringMatching(/^E[A-Z]+$/) })
+  const pointerFolder = path.join(dataFolder, 'platform.sqlite/daemons')
+  const { urls, said } = await started({ dataFolder, pointerFolder })
+  for (const event of ['record_not_written', 'pointer_not_written'])
+    expect(said(event)).toMatchObject({ fault: expect.stringMatching(/^E[A-Z]+$/) })
   expect((await fetch(`${urls.web}/api/health`)).status).toBe(200)
 })
 
