@@ -807,7 +807,7 @@ test('an end is told also where the clock was set back by more than the outage l
   expect(told).toEqual(['alert.a-1.opened', 'alert.a-1.closed'])
 })
 
-test('the command listens on its host, under its name, and asks its peers', async () => {
+test('the command listens on its host, under its name, and asks its peers; what it cannot take is wrong usage', async () => {
   const end = new AbortController()
   const env = { WITNESS_SECRET: SECRETS.a }
   const { context, stdout } = testContext({ cwd: await emptyFolder(), signal: end.signal, env })
@@ -828,6 +828,16 @@ test('the command listens on its host, under its name, and asks its peers', asyn
       name: 'vienna',
       silentPeers: [expect.stringMatching(/^http:\/\/127\.0\.0\.1:1\/graz: /)],
     })
+  for (const [option, value, says] of [
+    ['--port', new URL(address()).port, 'the witness cannot listen on port'],
+    ['--name', 'Wien', '--name needs 1 to 32 of a-z'],
+    ['--platform', 'kiln.example', '--platform needs an http:// or https:// address'],
+    ['--peer', 'graz.example', '--peer needs an http:// or https:// address'],
+  ] as const) {
+    const other = testContext({ cwd: await emptyFolder(), env })
+    expect(await runProgram(['witness', ...places, option, value], other.context)).toBe(2)
+    expect(other.stderr()).toContain(says)
+  }
   end.abort()
   expect(await running).toBe(0)
 })
