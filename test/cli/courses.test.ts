@@ -10,6 +10,8 @@ import { migrateFile } from '../../src/core/store/sqlite/sql.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { run } from '../support/run.ts'
+import { serve } from '../support/servers.ts'
+import { asked } from '../support/subscribers.ts'
 
 async function terminal(cwd?: string, platform = learning, signal = new AbortController().signal) {
   cwd ??= await emptyFolder()
@@ -63,6 +65,21 @@ test('an operator begins, lists and ends a course of a person, and the audit log
     entries: { action: string; who: string }[]
   }
   expect(audit.entries.map(({ action }) => action)).toEqual(expect.arrayContaining(['cancel', 'enrol']))
+})
+
+test('a confirmation that is mailed again and refused is not said to be sent', async () => {
+  const cwd = await emptyFolder()
+  const store = await openStore({ kind: 'sqlite', file: path.join(cwd, 'platform.sqlite') })
+  await store.course.requestConfirmation(asked('ada'))
+  await store.close()
+  const url = await serve((_, response) => response.writeHead(503).end())
+  const env = { MAILER_API_KEY: 'key', MAILER_API_URL: url, MAILER_FROM: 'course@example.com' }
+  const again = ['course', 'resend-confirmation', 'ada@example.com', '--data', '.']
+  expect(await run(again, { cwd, env })).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringContaining('not sent: the mail provider cannot take the message now (503).'),
+  })
 })
 
 test('a command says that it brings the store of an older build to its own schema, once', async () => {
