@@ -205,6 +205,16 @@ test('a witness serves what the platform shows, and goes on when it is gone and 
   expect(heading.exec(page.text)?.[0]).toBe(heading.exec(await shown('/'))?.[0])
   expect((await ask('/badge.svg')).text).toBe(await shown('/badge.svg'))
   expect((await ask('/status.atom')).text).toContain('<feed')
+  for (const [file, type] of [
+    ['', 'text/html'],
+    ['status.json', 'application/json'],
+    ['status.atom', 'application/atom+xml'],
+    ['status.ics', 'text/calendar'],
+    ['badge.svg', 'image/svg+xml'],
+  ])
+    expect((await ask(`/${file}`)).headers.get('content-type')).toBe(`${type}; charset=utf-8`)
+  const { headers } = await ask('/badge.svg')
+  expect(headers.get('cross-origin-resource-policy')).toBe('cross-origin')
   expect(JSON.parse((await ask('/status.json')).text)).toMatchObject({
     version: 1,
     witness: { name: 'a', platform: 'reachable', ageSeconds: 0, state: 'ok' },
@@ -838,6 +848,10 @@ test('the command listens on its host, under its name, and asks its peers; what 
     expect(await runProgram(['witness', ...places, option, value], other.context)).toBe(2)
     expect(other.stderr()).toContain(says)
   }
+  expect(stdout()).toContain('"event":"no_alert_channel"')
+  const both = testContext({ cwd: await emptyFolder(), env: { WITNESS_SECRET } })
+  expect(await runProgram(['witness', ...places], both.context)).toBe(2)
+  expect(both.stderr()).toContain('must hold the one secret of this witness')
   end.abort()
   expect(await running).toBe(0)
 })
@@ -869,6 +883,11 @@ test('a data folder is of one platform: the witness of another is refused, which
   expect(inbox.titles).toEqual(['kiln.example is unreachable'])
   expect(otherPlatform(it.dataFolder, `${home.url}//`)).toBeUndefined()
   await it.stop()
+  // As a build wrote it that kept no address.
+  const file = path.join(it.dataFolder, 'witness.json')
+  const { platform: _, ...kept } = JSON.parse(readFileSync(file, 'utf8'))
+  writeFileSync(file, JSON.stringify(kept))
+  expect(otherPlatform(it.dataFolder, other)).toBeUndefined()
   const again = await start(`${home.url}/`)
   await expect.poll(again.stdout).toContain('the witness listens')
   end.abort()
