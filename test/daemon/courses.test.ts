@@ -76,6 +76,9 @@ test('a visitor subscribes to a course by its name, at their own nine o’clock'
   expect(it.messages[1]?.text).toContain('https://www.example.com/lessons/1?course=pottery')
   const one = await page('/lessons/1?course=pottery')
   expect(one).toContain('Pottery')
+  // What its script records, and the script.
+  expect(one).toMatch(/<script type="application\/json"[^>]*>\[.*"lesson\.viewed".*"lesson\.completed"/)
+  expect(one).toContain('<script type="module"')
   // From lesson to lesson, and into the course, it stays the course of the page.
   expect(one).toContain('<a href="/lessons/2?course=pottery">')
   expect(one).toContain('name="course" value="pottery"')
@@ -211,4 +214,7 @@ test('a program subscribes a person by double opt-in, and learns nothing about t
   ])
   expect(await courses.set({ email: 'ada@example.com', language: 'en' })).toEqual({ enrolments: 1 })
   await expect(courses.subscribe({ email: 'ada' })).rejects.toMatchObject({ issues: [{ path: 'email' }] })
+  it.pass(7 * 24 * 3_600_000)
+  const late = await it.ask(await it.confirmation())
+  expect([late.status, await late.json()]).toMatchObject([400, { code: 'token_expired' }])
 })
