@@ -84,7 +84,7 @@ test.each([
 
 test('lessons, exams, devices and the tutor are counted by what they name', () => {
   const found = insights([
-    event(1, 'lesson.viewed', { lesson: 10 }),
+    event(1, 'lesson.viewed', { day: 10 }),
     event(1, 'lesson.viewed', { lesson: 2 }),
     event(1, 'lesson.viewed', { lesson: '2' }),
     event(0, 'lesson.completed', { lesson: 2 }),

@@ -28,6 +28,21 @@ test.each([
   ...[jwt, `Bearer ${jwt}`, 'rk_test_4eC39HqLyjWDarjt', 'whsec_0123456789abcdef', 'AKIAIOSFODNN7EXAMPLE'],
   ...['ghp_0123456789abcdefghij0123456789abcdef', 'xoxb-123456789012-abcdef', '-----BEGIN PRIVATE KEY-----'],
   ...['AIzaSyA1234567890abcdefghijklmnopqrstuv', '(NL91ABNA0417164300'],
+  // Each other network of cards, issuer of keys, form of a phone and way to hide an address.
+  ...['30569309025904', '36227206271667', '3530111333300000', '2223003122003222', '4222222222222'],
+  ...['341111111111111', '6799990100000000019', '(415) 555-2671', '415.555.2671', '415 555 2671'],
+  ...['glpat', 'npm', 'hf', 'shpat', 'dop_v1', 'github_pat'].map(
+    (issuer) => `${issuer}_${'abcdefgh'.repeat(2)}`,
+  ),
+  ...[
+    'ASIAIOSFODNNAEXAMPLE',
+    'ya29.abcdefghijkl',
+    'SG.abcdefghijklmnop',
+    'sk-ant-abcdefgh',
+    'sk-proj-abcdefgh',
+  ],
+  ...['anna {at} example', 'anna <chez> example', 'anna (arroba) example', 'anna [ät] example'],
+  'anna\\x40example.com',
 ])('the value %j is personal', (value) => {
   expect(isPersonalValue(value)).toBe(true)
 })

@@ -136,8 +136,8 @@ test('values keep their shape to six levels, fifty entries and fifty keys, and n
 test.each([
   // A personal name; what a request carried; keys to something.
   'email',
-  ...['cookie', 'responseHeaders', 'payload', 'urlParams', 'fragment'],
-  ...['signature', 'privateKey', 'api-key'],
+  ...['cookie', 'responseHeaders', 'payload', 'urlParams', 'fragment', 'queryText', 'requestBody', 'search'],
+  ...['signature', 'privateKey', 'api-key', 'link_key', 'dsn', 'session'],
 ])('the value of %s is removed', (key) => {
   expect(createScrub().value({ [key]: 'canary', lesson: 3 })).toEqual({ [key]: '[removed]', lesson: 3 })
 })
