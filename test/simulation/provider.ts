@@ -112,7 +112,10 @@ export function simulatedProvider(input: {
     )
     // A refusal that nobody is left to hear teaches nothing; a message on its way is taken all the same.
     const heard = process.alive && deadline?.aborted !== true
-    if (heard && refusesUs()) return { kind: 'transient', scope: 'sender', reason: REFUSES_US }
+    if (heard && refusesUs()) {
+      witness.refusedSender(process, message)
+      return { kind: 'transient', scope: 'sender', reason: REFUSES_US }
+    }
     if (heard && meets('too-many', 300)) {
       if (restOf(message) === SECOND) witness.limited(process, message)
       return { kind: 'transient', scope: 'connection', reason: 'too many', retryAfterMs: restOf(message) }

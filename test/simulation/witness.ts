@@ -274,6 +274,11 @@ export function createWitness(input: {
       const parsed = lessonIn(message)
       if (parsed) inCall.delete(`${process.name}/${parsed.enrolment}`)
     },
+    /** Nothing was taken: what has the sender of an attempt before may come again in this call, with that of now. */
+    refusedSender(process: Process, message: Message): void {
+      const parsed = lessonIn(message)
+      if (parsed && lessonOf(parsed.lesson).unsettled) inCall.delete(`${process.name}/${parsed.enrolment}`)
+    },
     refused(message: Message, how: 'transient' | 'permanent' | 'bounce'): void {
       const parsed = lessonIn(message)
       if (parsed === undefined) return
