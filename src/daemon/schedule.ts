@@ -25,8 +25,9 @@ export function startDispatching(host: Host, platform: OpenedPlatform, store: St
   const { course, mailService } = platform
   const wakes = createWakes({
     async dispatch(asked) {
-      const result = await (await course()).dispatch(asked)
-      schedule.progressed()
+      const { progressed: onProgress } = schedule
+      const result = await (await course()).dispatch({ ...asked, onProgress })
+      onProgress()
       return result
     },
     isDue: async () =>

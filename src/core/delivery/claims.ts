@@ -90,6 +90,8 @@ export function createClaims<Claim extends object, Prepared extends Ready>(
       // The provider is slow: claim no more than it takes before the claims grow old.
       if (isUntried) batch = lines
     },
+    /** The store had nothing more when it was asked last. */
+    isDry: () => isDry,
     nudge() {
       isDry = false
     },

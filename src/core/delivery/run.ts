@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import { createSemaphore } from '../calls.ts'
+import { MINUTE_MS } from '../durations.ts'
 import type { Host } from '../host.ts'
 import { LATE } from '../lease.ts'
 import { createClaims, type Taken } from './claims.ts'
@@ -11,6 +12,10 @@ import type { Attempted, Ready, Source } from './source.ts'
 
 /** More claims in work than messages out, so that many outcomes can share one durable commit. */
 const SLOTS = 250
+/** While a message hangs, a run looks each minute for what became due meanwhile. None hangs for longer than this many. */
+const MOST_LOOKS = 20
+/** A run whose time is over goes on for so long if nothing else keeps it from its end. */
+const HANGING_MS = 10 * MINUTE_MS
 
 export interface RunOptions {
   readonly limit?: number
@@ -210,6 +215,21 @@ export function createRun<Claim extends object, Prepared extends Ready>(
     }
   }
 
+  /** What becomes due while a message hangs does not wait for it. */
+  async function lookEachMinute(): Promise<void> {
+    for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
+      await timer.sleep(MINUTE_MS, halted)
+      claims.nudge()
+      fill()
+    }
+  }
+
+  async function endAfter(ms: number): Promise<void> {
+    await timer.sleep(ms, halted)
+    if (claims.isDry()) await timer.sleep(HANGING_MS, halted)
+    halt.abort(OUT_OF_TIME)
+  }
+
   return {
     /** Something became due: looks again, even after the connection failed. */
     nudge() {
@@ -227,8 +247,9 @@ export function createRun<Claim extends object, Prepared extends Ready>(
     },
     async all(): Promise<Ran> {
       await lookAtHold()
-      const endOfTime = () => halt.abort(OUT_OF_TIME)
-      if (forMs !== undefined) timer.sleep(forMs, halted).then(endOfTime, () => {})
+      // Both are rejected when the run ends before them.
+      if (stream.isBulk) lookEachMinute().catch(() => {})
+      if (forMs !== undefined) endAfter(forMs).catch(() => {})
       fill()
       await ended.promise
       halt.abort()

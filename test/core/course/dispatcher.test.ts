@@ -216,6 +216,23 @@ test.each([false, true])(
   },
 )
 
+test.each([1, 4, 9, 13])(
+  'a lesson that becomes due %i minutes after another’s message began to hang leaves within a minute',
+  async (minutes) => {
+    const time = virtualTime(START)
+    const it = await courseWith(1, { time, patienceMs: 14 * MINUTE_MS })
+    const left = new Map<string, number>()
+    it.answer(({ key, to }) => {
+      left.set(to.address, time.elapsed())
+      return to.address === 'p0@example.com' ? new Promise(() => {}) : { kind: 'sent', id: key }
+    })
+    time.after(minutes * MINUTE_MS + SECOND, () => void it.join('late@example.com'))
+    const asked = { limit: Number.POSITIVE_INFINITY, forMs: 5 * MINUTE_MS }
+    expect(await during(time, it.course.dispatch(asked))).toMatchObject({ sent: 1, unknown: 1 })
+    expect((left.get('late@example.com') ?? 0) / MINUTE_MS).toBe(minutes + 1)
+  },
+)
+
 test('a run without a limit holds the leases of what it has in hand, and none of what it has recorded', async () => {
   const it = await courseWith(1700, { kind: 'memory' })
   let [held, most] = [0, 0]
