@@ -83,7 +83,7 @@ export async function loadEnvironment(
   )
   const [unusable] = secrets.findings
   if (unusable !== undefined && !reportsSecretFiles) throw wrongUsage(`${unusable.cause} ${unusable.fix}`)
-  useProxies(secrets.env)
+  if (withProcess) useProxies(secrets.env)
   const ofSecrets = secrets.findings.map((finding) => ({
     ...finding,
     ...finding.present.map(origin).find((place) => place !== undefined),

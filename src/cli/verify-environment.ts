@@ -161,6 +161,10 @@ async function compare(context: Context, answer: Answer, env: Environment, finge
     const state = value === undefined ? 'extra' : isSame ? 'same' : isSet ? 'differs' : 'missing'
     variables.push({ name, state, source, perReplica })
   }
+  const known = new Set(answer.variables.map(({ name }) => name))
+  for (const { name, services, perReplica } of context.platform.contract.variables)
+    if (services.includes(answer.service) && !known.has(name) && rawValue(env, name) !== undefined)
+      variables.push({ name, state: 'missing', source: 'unset', perReplica })
   const definition = compareDefinition(context, answer.platform)
   const definitionDiffers = definition === 'differs' || definition === 'lessons differ'
   const differs =
@@ -172,8 +176,9 @@ async function compare(context: Context, answer: Answer, env: Environment, finge
 }
 
 function compareDefinition(context: Context, theirs: Answer['platform']): NonNullable<Replica['definition']> {
-  const { fingerprint } = recordedPlatform(context)
+  const { name, fingerprint } = recordedPlatform(context)
   if (theirs.fingerprint === fingerprint) return 'same'
+  if (fingerprint !== null && theirs.name !== name) return 'differs'
   if (theirs.fingerprint === null || (fingerprint === null && context.searched !== undefined))
     return 'not compared'
   return context.platform.definition?.lessons() === theirs.lessons ? 'differs' : 'lessons differ'

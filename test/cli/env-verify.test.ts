@@ -15,11 +15,13 @@ const NONCE = '00112233445566778899aabbccddeeff'
 const ENV = { HEALTH_DEEP_TOKEN: TOKEN, LOG_LEVEL: 'warn', BUILD_STAMP: 'first' }
 const SECRETS = { ...ENV, EMAIL_DISPATCH_SECRET: 'a-dispatch-secret-of-thirty-two-b' }
 
+const SOURCES: Readonly<Record<string, 'file' | 'default'>> = { LOG_LEVEL: 'file', API_URL: 'default' }
+
 function opened(env: Record<string, string>, platform = learning, files: string[] = []) {
   const it = openPlatform({
     env,
     platform,
-    sources: { replica: 'one', files, sourceOf: (name) => (name === 'LOG_LEVEL' ? 'file' : 'environment') },
+    sources: { replica: 'one', files, sourceOf: (name) => SOURCES[name] ?? 'environment' },
   })
   onTestFinished(() => it.close())
   const { web, api } = handlersOf(it)
@@ -177,6 +179,30 @@ test('a build stamp and what the definition marks may differ on each replica', a
   // Also where it is not the first two that differ.
   const three = await verify(file, ['--url', `web=${first},${second},${third}`], platform)
   expect(three).toMatchObject({ code: 1, stdout: expect.stringContaining('Replicas disagree on REGION.') })
+})
+
+test('replicas do not disagree on the addresses that each daemon fills in for itself', async () => {
+  const url = (host: string) => running({ ...ENV, API_URL: `http://${host}:8000` })
+  const both = `web=${await url('10.0.0.1')},${await url('10.0.0.2')}`
+  expect(await verify(ENV, ['--url', both])).toMatchObject({ code: 0 })
+})
+
+test('a service that runs without the definition of this folder differs, and has none of its variables', async () => {
+  const group = { unlocks: 'a', absent: 'b', variables: { KILN_REGION: { kind: 'text' } } }
+  const definition = { file: '/platform.config.ts', fingerprint: () => 'a', lessons: () => 'b', assets: [] }
+  const platform = {
+    ...resolvePlatform({ preset: 'base', groups: { kiln: group } }, { folder: '/' }),
+    name: 'Kiln School',
+    definition,
+  }
+  const { code, stdout } = await verify(
+    { ...ENV, KILN_REGION: 'eu' },
+    ['--url', await running(ENV)],
+    platform,
+  )
+  expect(code).toBe(1)
+  expect(stdout).toContain('runs another definition than this folder has')
+  expect(stdout).toMatch(/^ {2}missing {2}KILN_REGION /m)
 })
 
 test('a definition, its lessons and env files that changed since the start are named, and on which side they are older', async () => {

@@ -111,7 +111,8 @@ export const route = () =>
             if (!variable.services.includes(service)) continue
             const { name, secret, perReplica, default: unset } = variable
             const set = rawValue(env, name)
-            const value = set ?? unset
+            // The daemon fills in its own addresses, which are of this replica alone: nobody set them.
+            const value = sourceOf(name) === 'default' ? unset : (set ?? unset)
             found.push({
               name,
               source: set !== undefined ? sourceOf(name) : unset === undefined ? 'unset' : 'default',

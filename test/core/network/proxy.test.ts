@@ -90,6 +90,14 @@ const CALLS: Readonly<Record<string, (origin: string) => unknown>> = {
     const cwd = await folderWith({ '.env': `EMAIL_DISPATCH_SECRET=a-secret-of-sixteen\n${lines.join('')}` })
     await runProgram(['dispatch', '--url', origin, '--env-file', '.env'], testContext({ cwd }).context)
   },
+  'the command that compares replicas': async (origin) =>
+    runProgram(
+      ['env', 'verify', '--env-file', '.env', '--url', `web=${origin}`],
+      testContext({
+        cwd: await folderWith({ '.env': `HEALTH_DEEP_TOKEN=${'t'.repeat(24)}` }),
+        env: { ...env },
+      }).context,
+    ),
 }
 
 let asked: readonly string[] = []
