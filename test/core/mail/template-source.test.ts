@@ -172,6 +172,11 @@ describe('the plain text of Markdown', () => {
     ['<div align="center">\n<h2>Part</h2>\n<ul><li>a</li><li>b</li></ul>\n</div>', 'Part\n----\n\n- a\n- b'],
     ['<p>See <a href="https://a.example/">here</a> &amp; there</p>', 'See here (https://a.example/) & there'],
     ['<div class="x', '<div class="x'],
+    ['Gr&uuml;&szlig;e: 5&nbsp;&#8364; &mdash; R&D &sonst;', 'Grüße: 5 € — R&D &sonst;'],
+    [
+      '<a href="https://a.example/?a=1&amp;b=2">a</a> [b](https://b.example/?a=1&amp;copy=2)',
+      'a (https://a.example/?a=1&b=2) b (https://b.example/?a=1&copy=2)',
+    ],
     ['[here][x]\n\n[x]: https://a.example/ "Title"', 'here (https://a.example/)'],
   ])('%j is %j', (markdown, text) => {
     expect(plainText(markdown)).toBe(text)

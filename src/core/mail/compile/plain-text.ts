@@ -1,3 +1,4 @@
+import { DomUtils, parseDocument } from 'htmlparser2'
 import { lexer, type Token, type Tokens } from 'marked'
 
 const WIDTH = 72
@@ -68,13 +69,13 @@ function inline(tokens: readonly Token[]): string {
     .map((token) => {
       if (token.type === 'link') {
         const label = inline(token.tokens ?? [])
-        const { href } = token as Tokens.Link
+        const href = decode((token as Tokens.Link).href)
         return label === href || `mailto:${label}` === href ? label : `${label} (${href})`
       }
       if (token.type === 'br') return '\n'
       if (token.type === 'html') {
         // `<a href="…">here</a>` is three tokens.
-        if (/^<a\b/i.test(token.raw)) href = /\shref="([^"]*)"/i.exec(token.raw)?.[1]
+        if (/^<a\b/i.test(token.raw)) href = decode(/\shref="([^"]*)"/i.exec(token.raw)?.[1] ?? '')
         return /^<\/a\b/i.test(token.raw) && href ? ` (${href})` : /^<br\b/i.test(token.raw) ? '\n' : ''
       }
       if ('tokens' in token && token.tokens) return inline(token.tokens)
@@ -84,9 +85,11 @@ function inline(tokens: readonly Token[]): string {
     .replaceAll(/\s+/g, ' ')
 }
 
-const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', '#39': "'", amp: '&' }
+/** Every entity of HTML, as CommonMark section 2.5 has them. */
 const decode = (text: string) =>
-  text.replace(/&(lt|gt|quot|#39|amp);/g, (_, name: string) => ENTITIES[name] ?? '')
+  text.replace(/&(?:#\d{1,7}|#x[\da-f]{1,6}|[a-z][a-z\d]{1,31});/gi, (entity) =>
+    DomUtils.textContent(parseDocument(entity)),
+  )
 
 export function wrapText(text: string, width: number = WIDTH): string {
   const [first = '', ...words] = text.split(/\s+/).filter(Boolean)
