@@ -94,12 +94,12 @@ const ALERTS = Object.entries(OUTCOME_ALERTS) as [OutcomeName, OutcomeAlert][]
 export type Outcomes = Readonly<Partial<Record<OutcomeName, string | undefined>>>
 
 /** Call it every minute. What was counted while another fault explained it raises no alert once that fault is over. */
-export function watchOutcomes(metrics: MetricSet, clock: Pick<Clock, 'now'>) {
-  const startedAt = clock.now()
+export function watchOutcomes(metrics: MetricSet, clock: Pick<Clock, 'monotonic'>) {
+  const startedAt = clock.monotonic()
   let looks: { readonly at: number; readonly counts: readonly Counts[] }[] = [{ at: startedAt, counts: [] }]
   let explained: readonly boolean[] = []
   return async (isExplained: (name: OutcomeName) => boolean = () => false) => {
-    const now = clock.now()
+    const now = clock.monotonic()
     const counts = await Promise.all(ALERTS.map(([, alert]) => countsOf(metrics, alert)))
     looks = looks.map(({ at, counts: then }) => ({
       at,
