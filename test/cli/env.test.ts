@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import { LIVE_FINDINGS, WARNINGS } from '../../src/core/env/explanations.ts'
+import { resolvePlatform } from '../../src/platform/resolve.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
 import { folderWith } from '../support/folder.ts'
 import { RULES, VARIABLES } from '../support/learning.ts'
 import { run } from '../support/run.ts'
@@ -11,11 +13,19 @@ test('the example names every variable, sets none, and passes preflight unchange
   expect(await run(['preflight', '--env-file', '.env', '--strict'], { cwd })).toMatchObject({ code: 0 })
 })
 
-test('every value of the example is well-formed once its line is uncommented', async () => {
-  const { stdout } = await run(['env', 'example'])
+const OWN = { LIMITS: { kind: 'json', example: '{"a": 1}' }, NOTE: { kind: 'text', example: "it's # 1" } }
+
+test.each([
+  learning,
+  resolvePlatform(
+    { preset: 'base', groups: { own: { unlocks: 'a', absent: 'b', variables: OWN } } },
+    { folder: '/' },
+  ),
+])('every value of the example is well-formed once its line is uncommented: $name', async (platform) => {
+  const { stdout } = await run(['env', 'example'], { platform })
   const cwd = await folderWith({ '.env': stdout.replace(/^# ([A-Z0-9_]+=.+)$/gm, '$1') })
   const report = JSON.parse(
-    (await run(['preflight', '--env-file', '.env', '--format', 'json'], { cwd })).stdout,
+    (await run(['preflight', '--env-file', '.env', '--format', 'json'], { cwd, platform })).stdout,
   ) as { findings: { id: string; present: string[] }[] }
   expect(report.findings.filter(({ id }) => id === 'malformed-value' || id === 'unreadable-line')).toEqual([])
 })

@@ -113,7 +113,8 @@ export function exampleFile(contract: Contract): string {
       of && `One of ${of.join(', ')}.`,
       unset !== undefined && `Default: ${unset}.`,
     ]
-    return `# ${sentences.filter(Boolean).join(' ')}\n# ${name}=${/[\s<>#]/.test(example) ? `"${example}"` : example}`
+    const quote = example.includes('"') ? "'" : '"'
+    return `# ${sentences.filter(Boolean).join(' ')}\n# ${name}=${/[\s<>#]/.test(example) ? `${quote}${example}${quote}` : example}`
   }
   const groups = contract.groups.map(({ name, unlocks, absent, required, always, variables }) => {
     const off = [always ? 'Always on.' : `When absent: ${absent}.`, needed(required)].filter(Boolean)
