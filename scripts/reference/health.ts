@@ -1,3 +1,4 @@
+import { LARGEST_REPORT_BYTES } from '../../src/core/health/remote-report.ts'
 import { CAUSES } from '../../src/core/network/causes.ts'
 import { type ServiceDefinition, WEB } from '../../src/core/service.ts'
 import { SHOWN } from './platform.ts'
@@ -46,7 +47,7 @@ A service is the worst of its probes. All probes run at once; one that hangs is 
 
 ## platformctl health
 
-Addresses come from \`--url\`, else from the files named with \`--env-file\` (${addresses.join('; ')}; the process environment wins over the files), else they are this machine's: 127.0.0.1 on ports ${listed(ports)}. Redirects are not followed, answers are read to 256 KB, and the token goes to web alone, as \`Authorization\`.
+Addresses come from \`--url\`, else from the files named with \`--env-file\` (${addresses.join('; ')}; the process environment wins over the files), else they are this machine's: 127.0.0.1 on ports ${listed(ports)}. Redirects are not followed, answers are read to ${LARGEST_REPORT_BYTES / 1024} KB, and the token goes to web alone, as \`Authorization\`.
 
 HTTP_PROXY, HTTPS_PROXY and NO_PROXY hold for these and all other outgoing HTTP requests. This machine is always asked directly. The checks of names, ports and certificates in \`preflight --deep\` connect directly.
 
