@@ -45,7 +45,7 @@ const ONE_HOME: Record<string, string | readonly string[]> = {
   nodemailer: 'src/core/mail/transports/',
   mjml: 'src/core/mail/compile/',
   caniemail: 'src/core/mail/lint/support.ts',
-  htmlparser2: 'src/core/mail/lint/',
+  htmlparser2: ['src/core/mail/lint/', 'src/core/mail/compile/'],
   'css-select': 'src/core/mail/lint/',
   domhandler: 'src/core/mail/lint/',
   '@adobe/css-tools': 'src/core/mail/lint/',
