@@ -60,8 +60,6 @@ export const PAUSED = 'paused'
 
 /** The most that a run lists, or a look at what it would send. */
 export const MOST_LISTED = 10_000
-/** No call lasts longer, so only subscribers whose next lesson is due within this time are remembered. */
-const SOON_MS = 12 * HOUR_MS
 const PAUSE_ASKED_MS = 5000
 
 export interface DispatcherOptions {
@@ -153,8 +151,7 @@ function createLessons(host: CourseHost, request: DispatchCall, { last, ...paced
     return {
       plan,
       async handOver(...how) {
-        const next = catalog.next(plan, claim, claim.day, clock.now())
-        if (next !== undefined && next.dueAt < clock.now() + SOON_MS) had.add(claim.id)
+        had.add(claim.id)
         const mail: Mail = {
           ...linksOf(host, claim, plan.lessons[claim.day - 1]),
           ...lessonOf(plan, claim),
