@@ -25,9 +25,8 @@ export function startDispatching(host: Host, platform: OpenedPlatform, store: St
   const { course, mailService } = platform
   const wakes = createWakes({
     async dispatch(asked) {
-      const { progressed: onProgress } = schedule
-      const result = await (await course()).dispatch({ ...asked, onProgress })
-      onProgress()
+      const result = await (await course()).dispatch({ ...asked, onProgress: schedule.progressed })
+      schedule.progressed()
       return result
     },
     isDue: async () =>

@@ -255,7 +255,7 @@ test('processes of a service each, with one folder, count as one start a deploy'
   expect(told).toEqual([])
 })
 
-test('a record or a pointer that cannot be written is told, and the daemon serves', async () => {
+test('a data folder or a folder of pointers that cannot be written is logged, and the daemon serves', async () => {
   const dataFolder = await emptyFolder()
   await mkdir(path.join(dataFolder, 'daemon.json'))
   const pointerFolder = path.join(dataFolder, 'platform.sqlite/daemons')

@@ -12,9 +12,9 @@ import type { Attempted, Ready, Source } from './source.ts'
 
 /** More claims in work than messages out, so that many outcomes can share one durable commit. */
 const SLOTS = 250
-/** While a message hangs, a run looks each minute for what became due meanwhile. None hangs for longer than this many. */
+/** In minutes: longer than any transport waits for an answer, so that the looks of a run whose process was killed end too. */
 const MOST_LOOKS = 20
-/** A run whose time is over goes on for so long if nothing else keeps it from its end. */
+/** How long a run goes on after its time is over, if all that it waits for are answers. */
 const HANGING_MS = 10 * MINUTE_MS
 
 export interface RunOptions {
@@ -215,7 +215,7 @@ export function createRun<Claim extends object, Prepared extends Ready>(
     }
   }
 
-  /** What becomes due while a message hangs does not wait for it. */
+  /** Claims what became due while a message waits for its answer. */
   async function lookEachMinute(): Promise<void> {
     for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
       await timer.sleep(MINUTE_MS, halted)

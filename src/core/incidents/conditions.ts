@@ -127,7 +127,7 @@ function certificateReason(certificates: readonly CertificateCheck[], now: numbe
 
 /** Longer than a health client waits: what answers from this disk looks like an outage. */
 const WRITE_MS = 2000
-/** Longer than one call of the dispatcher goes on: it sends for five minutes, and may wait fourteen for the last answer by SMTP. */
+/** Longer than the dispatcher is without any outcome: it may wait fourteen minutes for an answer by SMTP. */
 export const STALLED_MS = 21 * MINUTE_MS
 /** Leases and signatures allow for more, certificates and tokens for less. */
 const CLOCK_MS = 30_000

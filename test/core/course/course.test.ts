@@ -313,6 +313,33 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(await it.open(between).dispatch({})).toMatchObject({ sent: 1, remaining: 1 })
   })
 
+  test('one call sends a lesson once, also when its record is lost and another has given it back', async () => {
+    const it = await (await course(kind)).confirmed()
+    const { course: store } = it.store
+    const back = { sent: false, untried: true, nextAttemptAt: it.now() }
+    const lost = Promise.withResolvers<void>()
+    let calls = 0
+    let isLost = true
+    const losing: typeof store = {
+      ...store,
+      async claimDue(asked) {
+        calls += 1
+        if (calls === 2) await lost.promise
+        return store.claimDue(asked)
+      },
+      async settle(settlements) {
+        if (!isLost) return store.settle(settlements)
+        isLost = false
+        await store.settle(settlements.map(({ claim }) => outcomeOf(claim, it.now(), back)))
+        await store.settle((await claimed(it, 'another')).map((one) => outcomeOf(one, it.now(), back)))
+        lost.resolve()
+      },
+    }
+    const before = it.messages.length
+    await it.open(losing).dispatch({})
+    expect(it.messages.length - before).toBe(1)
+  })
+
   test('a lesson that was claimed while the clock was ahead leaves when it is due', async () => {
     const it = await course(kind)
     await it.join('a@example.com', { at: it.now() + HOUR_MS })

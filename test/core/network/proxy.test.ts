@@ -165,7 +165,7 @@ test.each(Object.entries(REFUSING))(
   },
 )
 
-test('a proxy is told the user and the password of its address, also those with escaped characters', async () => {
+test('a proxy gets the user and the password in its address, with escaped characters decoded', async () => {
   let asked = ''
   const proxy = createServer((socket) =>
     socket.on('data', (bytes) => {
