@@ -49,7 +49,7 @@ A service is the worst of its probes. All probes run at once; one that hangs is 
 
 Addresses come from \`--url\`, else from the files named with \`--env-file\` (${addresses.join('; ')}; the process environment wins over the files), else they are this machine's: 127.0.0.1 on ports ${listed(ports)}. Redirects are not followed, answers are read to ${LARGEST_REPORT_BYTES / 1024} KB, and the token goes to web alone, as \`Authorization\`.
 
-HTTP_PROXY, HTTPS_PROXY and NO_PROXY hold for these and all other outgoing HTTP requests. This machine is always asked directly. The checks of names, ports and certificates in \`preflight --deep\` connect directly.
+HTTP_PROXY, HTTPS_PROXY and NO_PROXY hold for these and all other outgoing HTTP requests, also for those of \`preflight --deep\`, which leaves names to the proxy. This machine is always asked directly.
 
 [Options and exit codes](commands.md#platformctl-health).
 
