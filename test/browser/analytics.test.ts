@@ -54,6 +54,8 @@ inChromium('analytics', (open) => {
         `Object.keys(localStorage).filter((key) => key.startsWith('platform.event.')).sort().map((key) => localStorage[key])`,
       )) as string[]
     ).map((text) => JSON.parse(text))
+  /** Waits until a sender that a timer woke has decided: it asks for the lock first, and this asks after it. */
+  const senderRests = (page: Page) => page.evaluate(`navigator.locks.request('platform.send', () => {})`)
   const sentOf = async (page: Page) => (await items(page)).filter((item) => item.length === 4).length
   const bodies = (site: Site) =>
     site.received.map(
@@ -215,7 +217,7 @@ inChromium('analytics', (open) => {
     await page.clock.runFor(QUIET)
     await answered
     await page.clock.runFor(60_000)
-    await page.evaluate('fetch("/")')
+    await senderRests(page)
     expect(site.received.length).toBe(1)
   })
 
@@ -232,7 +234,7 @@ inChromium('analytics', (open) => {
     await page.evaluate('platform.optOut()')
     await track(page, 2)
     await page.clock.runFor(60_000)
-    await page.evaluate('fetch("/")')
+    await senderRests(page)
     expect(site.received).toEqual([])
     await page.evaluate('localStorage.clear(); platform.optOut(false)')
     await track(page, 3)
