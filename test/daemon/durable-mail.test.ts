@@ -10,6 +10,7 @@ import { learning } from '../../src/presets/learning/platform.ts'
 import { bodyOf, clock, JWT_SECRET, NOW, token } from '../support/accounts.ts'
 import { asking } from '../support/opened.ts'
 import { addressOf, KEPT, openTestStore } from '../support/stores.ts'
+import { audited } from '../support/subscribers.ts'
 import { testTransport } from '../support/test-transport.ts'
 
 const MAIL: SendEmailInput = {
@@ -445,6 +446,21 @@ test('without a persistent store a durable mail is sent at once', async () => {
   const it = await world('memory')
   expect(await it.open().sendEmail(MAIL)).toEqual({ sent: true, id: 'provider-1' })
 })
+
+test.each(['mail', 'sign-in'] as const)(
+  'what cannot be queued is refused with the reason while the stream %s is paused, and no other stream is',
+  async (stream) => {
+    const it = await world('memory')
+    const { sendEmail, signIn } = it.open()
+    const pause = { streams: [stream], reason: 'wrong prices', now: NOW, audit: audited('pause', NOW) }
+    await it.store.sending.pause(pause)
+    const held = { sent: false, reason: `mail of the stream ${stream} is paused: wrong prices` }
+    expect(await sendEmail(AT_ONCE)).toEqual(stream === 'mail' ? held : SENT)
+    expect(await sendEmail({ ...MAIL, key: 'exam.2' })).toEqual(stream === 'mail' ? held : SENT)
+    expect(await signIn()).toEqual(stream === 'sign-in' ? held : SENT)
+    expect(it.messages).toHaveLength(stream === 'mail' ? 1 : 2)
+  },
+)
 
 test('mail without a key is a new mail each time', async () => {
   const it = await world('memory')
