@@ -1,3 +1,4 @@
+import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { accountPlatform, bodyOf, clock, NOW, RECORDS, token } from '../support/accounts.ts'
 import { opened } from '../support/opened.ts'
@@ -42,6 +43,12 @@ test('a mail asked for again, at once or later, is sent once', async () => {
     bodyOf(await it.post('/api/email', mailFor('organisation-invite', { inviteId: 'open' }), await token()))
   for (const { sent } of await Promise.all([ask(), ask()])) expect(sent).toBe(true)
   await expect.poll(ask).toEqual({ sent: true, id: 'provider-1' })
+  expect(it.messages).toHaveLength(1)
+  // The record now names somebody else: another mail needs a record of its own.
+  const database = new Database(it.file)
+  database.exec(`UPDATE organisation_invite SET address = 'eve@example.org' WHERE id = 'open'`)
+  database.close()
+  expect(await ask()).toMatchObject({ code: 'conflict', status: 409 })
   expect(it.messages).toHaveLength(1)
 })
 
@@ -166,6 +173,8 @@ test('an organisation whose plan does not cover invites gets a 402', async () =>
 test('a request that names no template, other inputs than its own, a recipient or a URL is a 400 that names the field', async () => {
   const it = await accountPlatform({ sql: RECORDS })
   const bearer = await token(SERVICE)
+  const longest = mailFor('magic-link', { loginRequestId: 'a'.repeat(128) })
+  expect((await it.post('/api/email', longest, bearer)).status).toBe(404)
   const invite = { inviteId: 'open', address: 'eve@example.com' }
   for (const [body, path] of [
     [mailFor('newsletter', {}), 'template'],
@@ -178,6 +187,7 @@ test('a request that names no template, other inputs than its own, a recipient o
     [mailFor('magic-link', {}), 'inputs.loginRequestId'],
     [mailFor('magic-link', { loginRequestId: 5 }), 'inputs.loginRequestId'],
     [mailFor('magic-link', { loginRequestId: '../../etc' }), 'inputs.loginRequestId'],
+    [mailFor('magic-link', { loginRequestId: 'a'.repeat(129) }), 'inputs.loginRequestId'],
     ['{"template":"welcome","inputs":{"__proto__":{"x":1}}}', 'inputs.__proto__'],
     [[], ''],
     ['null', ''],
