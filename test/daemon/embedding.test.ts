@@ -10,6 +10,7 @@ import { openPlatform, type PlatformOptions } from '../../src/daemon/index.ts'
 import { bodyOf } from '../support/accounts.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { asking, keptLog, newStoreUrl } from '../support/opened.ts'
+import { serve } from '../support/servers.ts'
 import { openTestStore } from '../support/stores.ts'
 import { keepingTransport, testTransport } from '../support/test-transport.ts'
 
@@ -485,6 +486,31 @@ test.each<unknown>([undefined, {}, { env: null }])(
     )
   },
 )
+
+test('a service may be named mail: its handler stands beside the mails that code sends', async () => {
+  const services = { web: {}, mail: { port: 4000 } }
+  const platform = openPlatform({ env: {}, platform: { preset: 'base', services } as const })
+  onTestFinished(() => platform.close())
+  const answer = await platform.mail.fetch(new Request('http://mail.example/api/health'))
+  expect([answer.status, await bodyOf(answer)]).toMatchObject([200, { service: 'mail' }])
+  const mail = { to: 'ada@example.com', slots: { startUrl: 'https://www.example.com/' } }
+  expect(await platform.mail.send('welcome', mail)).toMatchObject({ sent: false })
+})
+
+test('once a platform is closed its provider of mail is asked no more', async () => {
+  let asked = 0
+  const provider = await serve((_, response) => {
+    asked += 1
+    response.end('{"id":"one"}')
+  })
+  const env = { MAILER_API_KEY: 'key', MAILER_API_URL: provider, MAILER_FROM: 'course@example.com' }
+  const { platform } = open(env)
+  const mail = { to: 'ada@example.com', slots: { startUrl: 'https://www.example.com/' } }
+  expect(await platform.mail.send('welcome', mail)).toMatchObject({ sent: true })
+  await platform.close()
+  expect(await platform.mail.send('welcome', mail)).toMatchObject({ sent: false })
+  expect(asked).toBe(1)
+})
 
 test('a service that is not served has no health', async () => {
   await expect(open().platform.health('kiln')).rejects.toThrow('does not serve kiln')

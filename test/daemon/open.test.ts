@@ -233,18 +233,24 @@ test('all parts are closed whatever becomes of one, and every caller is told the
   const store = await openTestStore(undefined)
   const count = () => Promise.reject(new RangeError('the count is lost'))
   const platform = openLearning({
-    env: { STORE_URL: `sqlite:${path.join(folder, 'store.sqlite')}`, ANALYTICS_DATASTORE_TABLE: 'visits' },
+    env: {
+      STORE_URL: `sqlite:${path.join(folder, 'store.sqlite')}`,
+      JOB_STORE_URL: `sqlite:${path.join(folder, 'jobs.sqlite')}`,
+      ANALYTICS_DATASTORE_TABLE: 'visits',
+    },
     store: { ...store, sending: { ...store.sending, count } },
     mailer: testTransport(async () => ({ kind: 'sent', id: '1' })),
   })
   await platform.analytics?.()
-  expect(await readdir(folder)).toContain('store-analytics.sqlite-wal')
+  await platform.health('api')
+  for (const opened of ['store-analytics', 'jobs'])
+    expect(await readdir(folder)).toContain(`${opened}.sqlite-wal`)
   const slots = { startUrl: 'https://www.example.com/' }
   const mail = { template: 'welcome', to: 'ada@example.com', slots, about: 'a' }
   expect(await platform.sendEmail(mail)).toMatchObject({ sent: true })
   for (const one of [platform.close(), platform.close()])
     await expect(one).rejects.toThrow('the count is lost')
-  expect(await readdir(folder)).toEqual(['store-analytics.sqlite'])
+  expect((await readdir(folder)).toSorted()).toEqual(['jobs.sqlite', 'store-analytics.sqlite'])
 })
 
 test('links that were signed before the secret was set, or with any value that it still lists, unsubscribe', async () => {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { systemClock } from '../../src/core/host.ts'
 import { opened } from '../support/opened.ts'
 import { arrivalStore, REST_TOKEN, restStore } from '../support/rest-store.ts'
 
@@ -70,6 +71,20 @@ test('health never asks the shared store, and tells when it does not answer', as
   expect(await probes()).toMatchObject({ web: told, api: told })
 })
 
+test('a platform that is closed while the shared store is down asks it no more', async () => {
+  const { store, env } = await shared()
+  const waiting: (AbortSignal | undefined)[] = []
+  const sleep = (_: number, signal?: AbortSignal) => {
+    waiting.push(signal)
+    return new Promise<void>(() => {})
+  }
+  const { platform, ask } = opened({ env, clock: { ...systemClock, sleep } })
+  store.become('down')
+  await ask('/lessons/1', { from: HERE })
+  await platform.close()
+  expect(waiting.map((signal) => signal?.aborted)).toEqual([true])
+})
+
 test('RATE_LIMIT_PER_MINUTE is the threshold of routes that have no lower one, and errors carry its fields', async () => {
   for (const [perMinute, most, least] of [
     ['7', 7, 7],
@@ -87,13 +102,15 @@ test('RATE_LIMIT_PER_MINUTE is the threshold of routes that have no lower one, a
   }
 })
 
-test('a client without any request left can still unsubscribe', async () => {
-  const { ask } = open({ RATE_LIMIT_PER_MINUTE: '1' })
+test('a client without any request left can still unsubscribe and report bounces', async () => {
+  const { ask, post } = open({ RATE_LIMIT_PER_MINUTE: '1' })
   await ask('/lessons/1', { from: HERE })
   expect((await ask('/lessons/1', { from: HERE })).status).toBe(429)
   const left = await ask('/api/email/unsubscribe?s=a&t=b', { method: 'POST', from: HERE })
   expect(left.status).toBe(200)
   expect(left.headers.get('ratelimit-policy')).toBe('"unsubscribe";q=6000;w=60')
+  const feedback = await post('/api/email/feedback/standard', {}, {}, HERE)
+  expect(feedback.headers.get('ratelimit-policy')).toBe('"feedback";q=6000;w=60')
 })
 
 test('clients behind a trusted proxy are counted one by one, and a /56 of IPv6 as one', async () => {
