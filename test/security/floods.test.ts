@@ -85,6 +85,8 @@ test('when the budget of the day is used up nothing more is stored, visibly, unt
   time.now += DAY
   expect((await send('198.51.100.1')).body.stored).toBe(true)
   expect((await platform.health('web')).probes.analytics?.state).toBe('ok')
+  // Clients that cannot be told apart have no share of their own.
+  for (let at = 0; at < 2; at += 1) expect((await send('')).body.stored).toBe(true)
 })
 
 test('the budget in all holds over days, told once in each, and what expires makes room, visibly', async () => {
