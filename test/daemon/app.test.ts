@@ -117,6 +117,7 @@ test('leaving is answered with a page, unless a program asks for JSON without th
   for (const [body, accept, type] of [
     [null, '*/*', 'text/html; charset=utf-8'],
     [null, 'application/json', 'application/json; charset=utf-8'],
+    [null, 'text/html, application/json', 'text/html; charset=utf-8'],
     ['undo=1', 'application/json', 'text/html; charset=utf-8'],
   ] as const) {
     const headers = { Accept: accept, 'Content-Type': 'application/x-www-form-urlencoded' }

@@ -112,6 +112,7 @@ test.each([
   const listener = await listening(async (request) => new Response(await request.text()))
   const [server] = listens.mock.contexts
   if (!(server instanceof HttpServer)) throw new TypeError('it listens by node:http')
+  expect(server).toMatchObject({ headersTimeout: 5000, requestTimeout: 10_000, keepAliveTimeout: 5000 })
   // The limits, without the seconds: Node looks for what is late each second.
   Object.assign(server, { headersTimeout: 1, requestTimeout: 1 })
   expectRefusal(await say(listener, bytes).end, 408, 'request_timeout')
