@@ -18,13 +18,16 @@ test.each([
   ['null', CONFIGURED, false],
   [ORIGIN, { CORS_ALLOWED_ORIGINS: '*' }, false],
 ] as const)('a page of %s with %o may call: %s', async (origin, env, may) => {
-  const { headers } = await opened({ env }).ask('/nowhere', { service: 'api', headers: { Origin: origin } })
-  expect(headers.get('access-control-allow-origin')).toBe(may ? origin : null)
-  // A cache keeps it apart from the answer to another origin.
-  expect(headers.get('vary')).toContain('Origin')
-  expect(headers.get('access-control-expose-headers')).toBe(
-    may ? 'RateLimit, RateLimit-Policy, Retry-After, X-Request-Id' : null,
-  )
+  const { ask } = opened({ env })
+  for (const service of ['api', 'agent'] as const) {
+    const { headers } = await ask('/nowhere', { service, headers: { Origin: origin } })
+    expect(headers.get('access-control-allow-origin')).toBe(may ? origin : null)
+    // A cache keeps it apart from the answer to another origin.
+    expect(headers.get('vary')).toContain('Origin')
+    expect(headers.get('access-control-expose-headers')).toBe(
+      may ? 'RateLimit, RateLimit-Policy, Retry-After, X-Request-Id' : null,
+    )
+  }
 })
 
 test('the web service answers no other origin', async () => {

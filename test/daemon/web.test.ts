@@ -123,6 +123,8 @@ test('an empty environment serves all three services, with nothing failing', asy
   const metrics = await (await ask('/metrics')).text()
   for (const service of ['web', 'api'])
     expect(metrics).toContain(`\nplatformctl_service_state{service="${service}",state="degraded"} 1\n`)
+  for (const service of ['api', 'agent'] as const)
+    expect((await ask('/metrics', { service })).status, service).toBe(200)
   const mail = { template: 'welcome', to: 'a@example.com', slots: {}, about: 'x' }
   expect(await empty.sendEmail(mail)).toEqual({ sent: false, reason: 'mail is not configured' })
 })
