@@ -378,6 +378,27 @@ test('a mail that is sent at once while the platform is closed is waited for and
   expect(await again.platform.mail.send('exam-passed', mail)).toEqual({ sent: true, id: 'one' })
 })
 
+test('a mail that a request sends at once is waited for by the close', async () => {
+  const handed = Promise.withResolvers<void>()
+  const answered = Promise.withResolvers<Outcome>()
+  const mailer = testTransport(() => {
+    handed.resolve()
+    return answered.promise
+  })
+  const { platform, post } = open({}, { mailer, identify: ada })
+  const sending = post('/api/email', WELCOME)
+  await handed.promise
+  let isClosed = false
+  const closing = platform.close().then(() => {
+    isClosed = true
+  })
+  for (let turn = 0; turn < 50; turn += 1) await nextTurn()
+  expect(isClosed).toBe(false)
+  answered.resolve({ kind: 'sent', id: 'one' })
+  await closing
+  expect(await bodyOf(await sending)).toEqual({ sent: true, id: 'one' })
+})
+
 test('a mail that is sent in the moment of the close is sent and recorded', async () => {
   const env = { STORE_URL: await newStoreUrl() }
   const mailer = testTransport(async () => ({ kind: 'sent', id: 'one' }))
@@ -409,10 +430,11 @@ test('mail by a transport of the program’s own leaves from MAILER_FROM, which 
     expect((await platform.health('web', { deep })).probes.mail?.state).toBe('ok')
 })
 
-test('what a transport of the program’s own says is passed on without secrets and addresses', async () => {
+test('a transport of the program’s own takes the place of the configured one, and what it says is passed on without secrets and addresses', async () => {
   const reason = '401 for the key key-of-the-provider, to bob@example.com'
   const mailer = testTransport(async () => ({ kind: 'transient', scope: 'message', reason }))
-  const { platform } = open({ MAILER_API_KEY: 'key-of-the-provider' }, { mailer })
+  const provider = { MAILER_API_URL: 'http://127.0.0.1:9', MAILER_FROM: 'course@example.com' }
+  const { platform } = open({ MAILER_API_KEY: 'key-of-the-provider', ...provider }, { mailer })
   const mail = { to: 'bob@example.com', slots: { startUrl: 'https://www.example.com/' } }
   const answer = await platform.mail.send('welcome', mail)
   expect(answer).toEqual({ sent: false, reason: '401 for the key [secret], to [address]' })
