@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { ERRORS } from '../../src/core/errors.ts'
 import { systemClock } from '../../src/core/host.ts'
+import { type ReporterInput, setReporter } from '../../src/core/reporting/facade.ts'
 import type { Service } from '../../src/core/service.ts'
 import { prefersHtml } from '../../src/daemon/http/respond.ts'
 import { ROUTES } from '../../src/daemon/routes.ts'
@@ -94,6 +95,9 @@ test('a fault of the platform is a page with the number that finds it in the log
   // A host's own store with a fault of its own.
   const confirm = () => Promise.reject(new RangeError('/etc/secret.conf'))
   const { ask, told } = opened({ store: { ...store, course: { ...store.course, confirm } } })
+  const reported: ReporterInput[] = []
+  setReporter({ report: (input) => void reported.push(input) })
+  onTestFinished(() => setReporter(undefined))
   const target = `/api/email/confirm?token=${'a'.repeat(32)}`
   const page = await ask(target, { headers: { Accept: BROWSER } })
   const text = await page.text()
@@ -102,6 +106,8 @@ test('a fault of the platform is a page with the number that finds it in the log
   expect(text).toContain(id)
   expect(text).not.toMatch(/secret\.conf|RangeError|node:|\.ts/)
   expect(told('request_failed')).toEqual([expect.objectContaining({ requestId: id })])
+  const context = { service: 'web', route: 'confirm', requestId: id }
+  expect(reported).toEqual([{ kind: 'error', error: expect.any(RangeError), context }])
   const program = await ask(target, { headers: { Accept: 'application/json' } })
   expect(await program.json()).toMatchObject({ code: 'internal', status: 500 })
 })

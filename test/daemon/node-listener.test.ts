@@ -42,11 +42,13 @@ test('a host’s paths stay its own, and the platform answers the rest', async (
     return true
   })
   const at = `http://127.0.0.1:${port}`
+  const { Request, Response } = globalThis
   expect(await (await fetch(`${at}/hello`)).text()).toBe('hello')
   expect((await fetch(`${at}/api/health`)).status).toBe(200)
   expect((await fetch(`${at}/nowhere`)).status).toBe(404)
   const head = await fetch(`${at}/api/health`, { method: 'HEAD' })
   expect([head.status, await head.text()]).toEqual([200, ''])
+  expect([globalThis.Request, globalThis.Response]).toEqual([Request, Response])
 })
 
 test('clients are distinguished by the socket, as in the daemon', async () => {
