@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { HOUR_MS } from '../../src/core/durations.ts'
 import type { PaymentEvent } from '../../src/daemon/index.ts'
 import { accountPlatform, bodyOf, clock, NOW, token } from '../support/accounts.ts'
@@ -51,14 +51,18 @@ async function shop(answer?: (response: ServerResponse) => void, path = '') {
   return { ...it, asked: api.asked, lines, checkout }
 }
 
-test('checkout says that it is not configured, to everybody, until it is, and refuses a bad body before', async () => {
+test('checkout and its webhook say that payments are not configured, to everybody, until they are; checkout refuses a bad body before', async () => {
   const { ask, post } = opened()
   const response = await ask('/api/checkout', { method: 'POST' })
   expect(response.status).toBe(503)
   expect(await bodyOf(response)).toMatchObject({ code: 'payments_not_configured' })
   for (const body of ['{', '[]', '{}', '{"price":5}', '\0'])
     expect((await post('/api/checkout', body)).status, body).toBe(400)
-  expect((await post('/api/checkout', { price: 'pro-monthly' })).status).toBe(503)
+  for (const [target, body] of [
+    ['/api/checkout', { price: 'pro-monthly' }],
+    ['/api/payments/webhook', {}],
+  ] as const)
+    expect(await bodyOf(await post(target, body))).toMatchObject({ code: 'payments_not_configured' })
   const half = await accountPlatform({ env: { PAYMENTS_SECRET_KEY: 'sk_test_x' } })
   expect((await half.post('/api/checkout', { price: 'pro-monthly' }, await token())).status).toBe(503)
 })
@@ -93,7 +97,7 @@ test.each(['pro-monthly', 'price_pro_monthly'])(
 )
 
 test('a payments API under a path of a gateway is asked there, under one key for two clicks of one person on one price', async () => {
-  const { checkout, asked } = await shop(undefined, '/pay')
+  const { checkout, asked, platform } = await shop(undefined, '/pay')
   for (const [price, sub] of [
     ['pro-monthly', 'ada'],
     ['pro-monthly', 'ada'],
@@ -105,6 +109,9 @@ test('a payments API under a path of a gateway is asked there, under one key for
   const keys = asked.map(({ headers }) => headers['idempotency-key'])
   expect(keys[0]).toBe(keys[1])
   expect(new Set(keys).size).toBe(3)
+  await platform.close()
+  expect((await checkout({ price: 'pro-monthly' })).status).toBe(503)
+  expect(asked).toHaveLength(4)
 })
 
 test('a checkout of anything but a configured price, or of nobody, is refused, and the payments API is not asked', async () => {
@@ -230,6 +237,26 @@ test('closing waits for a handler under way, so that its event is settled and th
   release()
   await closing
   expect((await delivered).status).toBe(200)
+})
+
+test('closing waits a minute for a handler that never ends, and no longer', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const begun = Promise.withResolvers<void>()
+  const it = await hooked(() => {
+    begun.resolve()
+    return new Promise(() => {})
+  })
+  void it.deliver(JSON.stringify(EVENT))
+  await begun.promise
+  let isClosed = false
+  const closing = it.platform.close().then(() => {
+    isClosed = true
+  })
+  await vi.advanceTimersByTimeAsync(59_999)
+  expect(isClosed).toBe(false)
+  await vi.advanceTimersByTimeAsync(1)
+  await closing
 })
 
 const BODY = JSON.stringify(EVENT)
