@@ -99,7 +99,8 @@ test('polls during a run share the next one, and no answer is older than its req
     probes: [
       {
         name: 'slow',
-        run: () => new Promise((resolve) => finish.push(() => resolve({ state: 'ok', checked: true }))),
+        run: ({ deep }) =>
+          new Promise((resolve) => finish.push(() => resolve({ state: 'ok', checked: deep }))),
       },
     ],
     clock: systemClock,
@@ -126,6 +127,8 @@ test('polls during a run share the next one, and no answer is older than its req
   await expect.poll(() => asked).toBe(101)
   finish[0]?.()
   expect((await first).status).toBe('HTTP/1.1 200 OK')
+  // Nothing live is tried for a poll.
+  expect(JSON.parse((await first).body)).toMatchObject({ probes: { slow: { checked: false } } })
   await expect.poll(() => finish.length).toBe(2)
   finish[1]?.()
   expect(new Set((await rest).map(({ status }) => status))).toEqual(new Set(['HTTP/1.1 200 OK']))
