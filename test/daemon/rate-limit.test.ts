@@ -63,9 +63,12 @@ test('health never asks the shared store, and tells when it does not answer', as
   await ask('/api/health', { from: HERE })
   expect(store.commands).toEqual([])
 
-  store.become('down')
+  store.become('slow')
+  const began = performance.now()
   const page = await ask('/lessons/1', { from: HERE })
   expect(page.status).toBe(200)
+  // It waits a quarter of a second for the store.
+  expect(performance.now() - began).toBeLessThan(5000)
   expect(page.headers.get('ratelimit-policy')).toBe('"default";q=5;w=60')
   const told = { state: 'degraded', checked: true, reason: expect.stringContaining('half the quota') }
   expect(await probes()).toMatchObject({ web: told, api: told })
@@ -100,6 +103,17 @@ test('RATE_LIMIT_PER_MINUTE is the threshold of routes that have no lower one, a
     ])
     expect(wrong.headers.get('ratelimit')).toMatch(new RegExp(`^"subscribe";r=${least - 1};t=\\d+$`))
   }
+})
+
+test('one client may ask for a tenth of EMAIL_CONFIRMATIONS_PER_DAY, from 10 on, and is then refused for the day', async () => {
+  const { post } = open({ EMAIL_CONFIRMATIONS_PER_DAY: '110' })
+  const subscribe = (n: number) => post('/api/email/subscribe', { email: `a${n}@example.com` }, {}, HERE)
+  for (let n = 0; n < 11; n += 1) expect((await subscribe(n)).status).toBe(202)
+  const refused = await subscribe(11)
+  expect([refused.status, refused.headers.get('ratelimit-policy')]).toEqual([
+    429,
+    '"confirmations";q=11;w=86400',
+  ])
 })
 
 test('a client without any request left can still unsubscribe and report bounces', async () => {
