@@ -482,6 +482,7 @@ test.each<[string, MailParts, RegExp]>([
     { headers: Object.fromEntries(Array.from({ length: 21 }, (_, n) => [`X-${n}`, 'a'])) },
     /at most 20/,
   ],
+  ['21 attachments', { attachments: Array(21).fill({ name: 'a', type: 'a/b', content: '' }) }, /at most 20/],
   ['a sender that is none', { from: 'bills@' }, /^from: /],
   ['two senders', { from: 'a@example.com, b@example.com' }, /^from: /],
   ['a path', named('../a.pdf'), /without a path/],
