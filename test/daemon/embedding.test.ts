@@ -378,16 +378,23 @@ test('a mail that is sent at once while the platform is closed is waited for and
   expect(await again.platform.mail.send('exam-passed', mail)).toEqual({ sent: true, id: 'one' })
 })
 
-test('a mail that a request sends at once is waited for by the close', async () => {
+test('a mail that forty requests ask for at once holds up none of them, and is waited for by the close', async () => {
   const handed = Promise.withResolvers<void>()
   const answered = Promise.withResolvers<Outcome>()
   const mailer = testTransport(() => {
     handed.resolve()
     return answered.promise
   })
-  const { platform, post } = open({}, { mailer, identify: ada })
-  const sending = post('/api/email', WELCOME)
+  let asked = 0
+  const identify = () => {
+    asked += 1
+    return ada()
+  }
+  const { platform, post } = open({}, { mailer, identify })
+  const headers = { Authorization: 'Bearer of-ada' }
+  const sending = Array.from({ length: 40 }, () => post('/api/email', WELCOME, headers))
   await handed.promise
+  await expect.poll(() => asked).toBe(40)
   let isClosed = false
   const closing = platform.close().then(() => {
     isClosed = true
@@ -396,7 +403,8 @@ test('a mail that a request sends at once is waited for by the close', async () 
   expect(isClosed).toBe(false)
   answered.resolve({ kind: 'sent', id: 'one' })
   await closing
-  expect(await bodyOf(await sending)).toEqual({ sent: true, id: 'one' })
+  for (const answer of await Promise.all(sending))
+    expect(await bodyOf(answer)).toEqual({ sent: true, id: 'one' })
 })
 
 test('a mail that is sent in the moment of the close is sent and recorded', async () => {
