@@ -214,6 +214,8 @@ test('a program subscribes a person by double opt-in, and learns nothing about t
   ])
   expect(await courses.set({ email: 'ada@example.com', language: 'en' })).toEqual({ enrolments: 1 })
   await expect(courses.subscribe({ email: 'ada' })).rejects.toMatchObject({ issues: [{ path: 'email' }] })
+  const nowhere = courses.set({ email: 'ada@example.com', timeZone: 'Mars/Olympus' })
+  await expect(nowhere).rejects.toMatchObject({ issues: [{ path: 'timeZone' }] })
   it.pass(7 * 24 * 3_600_000)
   const late = await it.ask(await it.confirmation())
   expect([late.status, await late.json()]).toMatchObject([400, { code: 'token_expired' }])
