@@ -58,3 +58,22 @@ test('two daemons on one PostgreSQL show the same page, and one that comes later
   expect(since).toBe(page?.since)
   expect(services[0]).toMatchObject({ service: 'web', state: 'ok', last24Hours: { uptime: 1 } })
 })
+
+test('a program that is closed leaves no connection to its PostgreSQL', async () => {
+  const { createDatabase, query } = await postgresServer()
+  const STORE_URL = await createDatabase()
+  const platform = openPlatform({ env: { STORE_URL } })
+  onTestFinished(() => platform.close())
+  await platform.courses.list({ email: 'ada@example.com' })
+  await platform.web.fetch(new Request('http://web.example/status.json'))
+  const connections = async () => {
+    const others = 'datname = current_database() AND pid <> pg_backend_pid()'
+    const { rows } = await query(STORE_URL, `SELECT count(*)::int AS n FROM pg_stat_activity WHERE ${others}`)
+    return rows[0]?.n as number
+  }
+  // The store's, and one for what was recorded of health.
+  await expect.poll(connections).toBeGreaterThan(1)
+  await platform.close()
+  // Idle ones would end by themselves after ten seconds.
+  await expect.poll(connections, { timeout: 5000 }).toBe(0)
+})
