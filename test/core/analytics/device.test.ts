@@ -52,16 +52,24 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
-/** A device with events, whose sender gets these answers one after the other; undefined: none comes. */
-async function sending(answers: readonly (Response | undefined)[], events = 1) {
+type Request = { body: Blob; signal: AbortSignal }
+
+/** A device with events, whose sender gets these answers one after the other; undefined: none comes; never: it hangs. */
+async function sending(answers: readonly (Response | undefined | 'never')[], events = 1) {
   const { buffer, storage } = await device()
   for (let at = 0; at < events; at += 1) buffer.add(event(at))
   const sent: { batch: string; events: { at: number }[] }[] = []
+  const requests: (readonly [url: string, Request])[] = []
+  const listeners = new Map<string, () => void>()
+  vi.stubGlobal('addEventListener', (name: string, listener: () => void) => listeners.set(name, listener))
   let isAllowed = true
   const left = [...answers]
-  vi.stubGlobal('fetch', async (_: string, { body }: { body: Blob }) => {
-    sent.push(JSON.parse(await body.text()))
+  vi.stubGlobal('fetch', async (url: string, request: Request) => {
+    requests.push([url, request])
+    sent.push(JSON.parse(await request.body.text()))
     const answer = left.length > 1 ? left.shift() : left[0]
+    if (answer === 'never')
+      return new Promise((_, reject) => request.signal.addEventListener('abort', () => reject(new Error())))
     if (answer === undefined) throw new TypeError('no connection')
     return answer.clone()
   })
@@ -69,7 +77,8 @@ async function sending(answers: readonly (Response | undefined)[], events = 1) {
   createSender(buffer, storage, '/api/analytics', () => isAllowed)
   const pass = (seconds: number) => vi.advanceTimersByTimeAsync(seconds * 1000)
   return {
-    ...{ buffer, storage, sent, pass },
+    ...{ buffer, storage, sent, requests, pass },
+    happens: (name: string) => listeners.get(name)?.(),
     objects: () => {
       isAllowed = false
     },
@@ -189,11 +198,151 @@ describe('a batch of events', () => {
     expect(second?.events.map(({ at }) => at)).toEqual([1, 2])
   })
 
+  test('leaves with its page, without cookies and the page’s address, and at most 60 kB at once', async () => {
+    const { sent, requests, happens, buffer, pass } = await sending([answered(202)], 0)
+    for (let at = 0; at < 90; at += 1) buffer.add({ ...event(at), properties: { topic: 'x'.repeat(1000) } })
+    happens('visibilitychange')
+    await pass(1)
+    expect(sent).toEqual([])
+    vi.stubGlobal('document', { visibilityState: 'hidden' })
+    happens('visibilitychange')
+    happens('visibilitychange')
+    await pass(1)
+    expect(requests).toEqual([
+      [
+        '/api/analytics',
+        {
+          ...{ method: 'POST', headers: { 'Content-Type': 'application/json' }, body: expect.any(Blob) },
+          ...{ credentials: 'omit', referrerPolicy: 'no-referrer', keepalive: true },
+          signal: expect.any(AbortSignal),
+        },
+      ],
+    ])
+    const { size } = requests[0]?.[1].body ?? new Blob([])
+    expect([size > 50_000, size < 60_000]).toEqual([true, true])
+    await pass(20)
+    expect(sent.flatMap(({ events }) => events.map(({ at }) => at))).toEqual([...Array(90).keys()])
+  })
+
+  test('that gets no answer is given up after half a minute, and sent again', async () => {
+    const { sent, requests, pass } = await sending(['never', answered(202)])
+    await pass(34)
+    expect(requests[0]?.[1].signal.aborted).toBe(false)
+    await pass(60)
+    expect([requests[0]?.[1].signal.aborted, sent.length]).toEqual([true, 2])
+    expect(sent[1]).toEqual(sent[0])
+  })
+
+  test('on its way is taken back when the visitor objects in another tab', async () => {
+    const { sent, requests, objects, happens, pass } = await sending(['never'])
+    await pass(6)
+    happens('storage')
+    expect(requests[0]?.[1].signal.aborted).toBe(false)
+    objects()
+    happens('storage')
+    expect(requests[0]?.[1].signal.aborted).toBe(true)
+    await pass(4000)
+    expect(sent).toHaveLength(1)
+  })
+
+  test('waits for another tab that sends', async () => {
+    let isFree = false
+    const request = async (
+      _: string,
+      { ifAvailable }: object & { ifAvailable?: true },
+      work: (lock: unknown) => unknown,
+    ) => ifAvailable && work(isFree ? {} : null)
+    vi.stubGlobal('navigator', { locks: { request } })
+    const { sent, pass } = await sending([answered(202)])
+    await pass(30)
+    expect(sent).toEqual([])
+    isFree = true
+    await pass(6)
+    expect(sent).toHaveLength(1)
+  })
+
+  test('waits at most a day, whatever Retry-After says', async () => {
+    const { sent, pass } = await sending([answered(503, '8640000'), answered(202)])
+    await pass(86_400)
+    expect(sent).toHaveLength(1)
+    await pass(60)
+    expect(sent).toHaveLength(2)
+  })
+
   test('is not sent once the visitor objects, and waits on the device', async () => {
     const { sent, objects, pass, buffer } = await sending([answered(202)])
     objects()
     await pass(60)
     expect([sent.length, buffer.keys().length]).toEqual([0, 1])
+  })
+})
+
+describe('a page', () => {
+  /** A page that starts anew with this endpoint, and what it sends. */
+  async function page(endpoint: string | undefined) {
+    const { storage } = await device()
+    const sent: { events: unknown[] }[] = []
+    vi.stubGlobal('fetch', async (_: string, { body }: Request) => {
+      sent.push(JSON.parse(await body.text()))
+      return answered(202)
+    })
+    // Names of events differ by it.
+    vi.restoreAllMocks()
+    vi.resetModules()
+    const all = await load('browser')
+    all.start({ events: learning.events, endpoint })
+    all.start({ events: learning.events, endpoint })
+    await vi.dynamicImportSettled()
+    const kept = () => Object.keys(storage).filter((key) => key.startsWith('platform.event.'))
+    return { ...all, storage, sent, kept, pass: (s: number) => vi.advanceTimersByTimeAsync(s * 1000) }
+  }
+
+  test('sends what it tracks, sanitized, and no more once it opts out', async () => {
+    const { track, optOut, sent, kept, storage, pass } = await page(' /api/analytics ')
+    track('circuit.run', { device: 'simulator', email: 'a@example.com', topic: 'to a@example.com' })
+    track('kiln.fired', { device: 'simulator' })
+    expect(JSON.stringify(storage)).not.toContain('example')
+    await pass(6)
+    const { events } = sent[0] ?? {}
+    expect(events).toEqual([
+      { kind: 'circuit.run', at: expect.any(Number), properties: { device: 'simulator' } },
+    ])
+    track('page.viewed')
+    optOut()
+    track('page.viewed')
+    await pass(4000)
+    expect([sent.length, kept().length, storage.getItem(OPT_OUT_KEY)]).toEqual([1, 2, '1'])
+    optOut(false)
+    track('page.viewed')
+    await pass(6)
+    expect([sent.length, kept().length]).toEqual([2, 3])
+  })
+
+  test.each([undefined, '', ' '])(
+    'without an endpoint (%j) keeps what it tracks on the device',
+    async (endpoint) => {
+      const { track, sent, kept, pass } = await page(endpoint)
+      track('page.viewed')
+      await pass(4000)
+      expect([sent, kept().length]).toEqual([[], 1])
+    },
+  )
+
+  test('whose visitor sends Global Privacy Control, or that may not read the storage, records nothing and is not broken', async () => {
+    const { track, optOut, start, kept } = await page('/api/analytics')
+    vi.stubGlobal('navigator', { globalPrivacyControl: true })
+    track('page.viewed')
+    expect(kept()).toEqual([])
+    vi.stubGlobal('navigator', {})
+    Object.defineProperty(globalThis, 'localStorage', {
+      configurable: true,
+      get: () => {
+        throw new DOMException('denied', 'SecurityError')
+      },
+    })
+    for (const act of [() => track('page.viewed'), optOut, () => start({})]) expect(act).not.toThrow()
+    optOut(false)
+    expect(kept()).toEqual([])
   })
 })
 
