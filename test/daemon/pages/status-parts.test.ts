@@ -9,8 +9,16 @@ import { createLabels, headline } from '../../../src/core/status/words.ts'
 import { bars, legend, SHAPES, sign, stateIcon } from '../../../src/daemon/pages/status/bars.ts'
 import { announcementCalendar, incidentFeed } from '../../../src/daemon/pages/status/feed.ts'
 import { buildName, written } from '../../../src/daemon/pages/status/format.ts'
+import {
+  allIncidents,
+  announcements,
+  closed,
+  incidentBody,
+  ongoing,
+} from '../../../src/daemon/pages/status/incidents.ts'
 import { mailSection } from '../../../src/daemon/pages/status/mail.ts'
 import { badge, statusPicture } from '../../../src/daemon/pages/status/pictures.ts'
+import type { StatusView } from '../../../src/daemon/pages/status/services.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 
 const NOW = Date.UTC(2026, 10, 22, 12, 30)
@@ -153,6 +161,78 @@ test('a feed holds the newest fifty incidents', () => {
   const text = feed(many)
   expect(text.match(/<entry>/g)).toHaveLength(50)
   expect(text).toContain('12:30 UTC</title>')
+})
+
+/** What a page of the status reads of its platform; the parts below read nothing else. */
+function view(parts: Partial<Summary>, details?: StatusView['details']): StatusView {
+  const summary = { now: NOW, since: NOW - 86_400_000, announcements: [], incidents: [], ...parts }
+  return { summary: summary as Summary, labels: createLabels(learning), details }
+}
+const updatesOf = (subject: string, ...states: StatusUpdate['state'][]): StatusUpdate[] =>
+  states.map((state, n) => ({
+    id: `u${n}`,
+    subject,
+    at: NOW + n * 60_000,
+    text: `said ${n}`,
+    state,
+    by: 'ada',
+  }))
+const countOf = (html: string, part: string) => html.split(part).length - 1
+
+test('of many incidents the newest five that go on have what was said last, twelve more and twelve of those over a line', () => {
+  const updates = updatesOf('i', ...Array(7).fill(undefined))
+  const some = (count: number, endedAt?: number) =>
+    Array.from({ length: count }, (_, n) => incident({ beganAt: NOW - n * 60_000, endedAt, updates }))
+  const incidents = [...some(20), ...some(13, NOW)]
+  const open = ongoing(view({ incidents })).join('\n')
+  expect([countOf(open, '<article class="incident failing"'), countOf(open, '<li id=')]).toEqual([5, 12])
+  expect(open.slice(0, open.indexOf('</article>')).match(/said \d/g)).toEqual(
+    [6, 5, 4, 3, 2].map((n) => `said ${n}`),
+  )
+  const over = closed(view({ incidents }))
+  expect([
+    countOf(over, '<li id='),
+    over.includes('<a href="incidents/index.html">All 33 incidents</a>'),
+  ]).toEqual([12, true])
+  expect(closed(view({ incidents: some(12, NOW) }))).not.toContain('index.html')
+  expect(closed(view({ incidents: some(1) }))).toContain('None since the record began (<time')
+  expect(allIncidents(view({ since: NOW - 91 * 86_400_000 }))).toContain('None in the last 90 days.')
+  const all = [400, 401].map((count) => allIncidents(view({ incidents: some(count, NOW) })))
+  expect(all.map((html) => countOf(html, '<li id='))).toEqual([400, 400])
+  expect(all.map((html) => /\d+ more in/.exec(html)?.[0])).toEqual([undefined, '1 more in'])
+})
+
+test('what goes on is announced first, then what is planned, with its calendar, then what was resolved', () => {
+  const one = (id: string, inMs: number, ...states: StatusUpdate['state'][]) => ({
+    ...{ id, text: `It is ${id}`, from: NOW + inMs, until: undefined, by: 'ada' },
+    updates: updatesOf(id, ...states),
+  })
+  const all = [one('over', -1, 'resolved'), one('planned', 3_600_000), one('now', -3_600_000, 'identified')]
+  const html = announcements(view({ announcements: all }))
+  expect(html.map((text) => /id="announcement-(\w+)"/.exec(text)?.[1])).toEqual(['now', 'planned', 'over'])
+  expect(html.map((text) => text.includes('status.ics'))).toEqual([false, true, false])
+  const [now = '', planned = '', over = ''] = html
+  expect(now).toMatch(/since <time[^>]*2026-11-22T11:30.*It is now<.*<strong>Identified<.*said 0/)
+  expect(planned).toMatch(/from <time[^>]*2026-11-22T13:30/)
+  expect(over).toContain('class="announcement resolved"')
+})
+
+test('the page of an incident has all that was said, the newest first, and its post-mortem apart, the last one', () => {
+  const updates = updatesOf('i', ...Array(7).fill('identified'), 'postmortem', 'postmortem')
+  const over = incident({ endedAt: NOW + 3_600_000, updates })
+  const html = incidentBody(over, view({}))
+  const [post = '', timeline = ''] = html.split('<h2>Timeline</h2>')
+  expect(timeline.match(/said \d|Ended|Began/g)).toEqual([
+    ...['Ended', ...[6, 5, 4, 3, 2, 1, 0].map((n) => `said ${n}`), 'Began'],
+  ])
+  expect(post).toContain('>said 8<')
+  expect(post).not.toContain('said 7')
+  expect(html).toContain('<div class="verdict ok">')
+  expect(html).not.toContain('canary')
+  const open = incidentBody(incident(), view({}, { targetOf: () => undefined, mail: undefined }))
+  expect(open).toContain('<div class="verdict failing">')
+  expect(open).toContain('canary')
+  expect(open).not.toMatch(/Ended|postmortem/)
 })
 
 const day = (sent: number, hardBounces = 0, complaints = 0, softBounces = 0): DayOfMail => ({
