@@ -1,5 +1,7 @@
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { summariseEvents, summaryText } from '../../src/cli/commands/analytics.ts'
+import { loadPaint } from '../../src/cli/context.ts'
 import { systemClock } from '../../src/core/host.ts'
 import { openPlatform } from '../../src/daemon/index.ts'
 import { emptyFolder } from '../support/folder.ts'
@@ -50,7 +52,8 @@ test('a summary of a database without a store makes nothing there', async () => 
 
 test('the summary shows kinds and days with a bar each, and as JSON every day of the range', async () => {
   const env = await stored()
-  const { code, stdout, stderr } = await run(env, '--days', '30')
+  // The last 30 days, if nothing else is asked for.
+  const { code, stdout, stderr } = await run(env)
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(stdout.replace(/, \d+\.\d kB/, '')).toBe(`12 events from 2026-10-23 to 2026-11-21 (UTC)
 13 stored in all, in 1 batch
@@ -96,7 +99,38 @@ test('without stored events it says why, and creates no file', async () => {
     stdout: '',
     stderr: expect.stringContaining('store-analytics.sqlite'),
   })
-  expect((await run({}, '--days', '0')).code).toBe(2)
+  for (const days of ['0', '401']) expect((await run({}, '--days', days)).code).toBe(2)
+})
+
+test('a store that cannot be reached is exit 3, and a kind and a day with few events have a bar too', async () => {
+  const away = { STORE_URL: 'postgres://a:b@127.0.0.1:1/x', ANALYTICS_DATASTORE_TABLE: 'visits' }
+  expect(await run(away)).toMatchObject({
+    code: 3,
+    stdout: '',
+    stderr: expect.stringMatching(/^platformctl: [^\n]*PostgreSQL[^\n]*\n$/),
+  })
+  const counts = [
+    { day: '2026-11-19', kind: 'a', count: 1 },
+    { day: '2026-11-20', kind: 'b', count: 10_000 },
+    // Outside of the days that were asked for.
+    { day: '2026-11-18', kind: 'c', count: 5 },
+    { day: '2026-11-22', kind: 'c', count: 5 },
+  ]
+  const summary = summariseEvents(counts, { batches: 2, events: 10_001, bytes: undefined }, NOW, 3)
+  expect(
+    summaryText(summary, await loadPaint(false), 40),
+  ).toBe(`10,001 events from 2026-11-19 to 2026-11-21 (UTC)
+10,001 stored in all, in 2 batches
+
+by kind
+  b  10,000  100.0 %  ${'█'.repeat(18)}
+  a       1    0.0 %  ▏
+
+by day
+  2026-11-19       1  ▏
+  2026-11-20  10,000  ${'█'.repeat(18)}
+  2026-11-21       0
+`)
 })
 
 test('db status shows the events stored beside the store', async () => {

@@ -316,6 +316,18 @@ describe('a page', () => {
     track('page.viewed')
     await pass(6)
     expect([sent.length, kept().length]).toEqual([2, 3])
+    // Also what is on its way.
+    let onItsWay: AbortSignal | undefined
+    vi.stubGlobal('fetch', (_: string, { signal }: Request) => {
+      onItsWay = signal
+      return new Promise(() => {})
+    })
+    track('page.viewed')
+    await pass(6)
+    expect(onItsWay?.aborted).toBe(false)
+    optOut()
+    expect(onItsWay?.aborted).toBe(true)
+    optOut(false)
   })
 
   test.each([undefined, '', ' '])(

@@ -127,7 +127,8 @@ test('a mail of 400,000 parts needs little memory, and a report with a thousand 
   const { report, asked } = await readWhole(
     Buffer.from(PLACES['the delivery status']?.(BLOCK.repeat(1000)) ?? ''),
   )
-  expect(report).toMatchObject({ kind: 'report' })
+  // The first fifty count.
+  expect(report).toMatchObject({ kind: 'report', reports: Array(50).fill({ address: 'a@example.com' }) })
   expect(asked).toBeLessThanOrEqual(50)
 })
 

@@ -294,3 +294,14 @@ test('a time without a zone is in UTC, whatever the zone of the machine', () => 
   expect(zoned?.events).toMatchObject([{ at: Date.UTC(2026, 0, 2, 3, 4, 5, 678) }])
   expect(bare).toEqual(zoned)
 })
+
+test('an event of Resend counts for each of its recipients, of which there are at most fifty', () => {
+  const bounced = (count: number) => {
+    const to = Array.from({ length: count }, (_, n) => `p${n}@example.com`)
+    const data = { to, message_id: 'm-1', bounce: { type: 'Permanent' } }
+    const body = { type: 'email.bounced', created_at: '2026-01-02T03:04:05Z', data }
+    return read('resend', body, { now: NOW, deliveryId: 'd-1' }).events.map(({ address }) => address)
+  }
+  expect(bounced(50)).toEqual(Array.from({ length: 50 }, (_, n) => `p${n}@example.com`))
+  for (const count of [0, 51]) expect(() => bounced(count)).toThrow('1 to 50 recipients')
+})
