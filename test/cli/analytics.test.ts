@@ -99,7 +99,11 @@ test('without stored events it says why, and creates no file', async () => {
     stdout: '',
     stderr: expect.stringContaining('store-analytics.sqlite'),
   })
-  for (const days of ['0', '401']) expect((await run({}, '--days', days)).code).toBe(2)
+  for (const days of ['0', '401'])
+    expect(await run({}, '--days', days)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('from 1 to 400'),
+    })
 })
 
 test('a store that cannot be reached is exit 3, and a kind and a day with few events have a bar too', async () => {

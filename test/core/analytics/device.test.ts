@@ -284,6 +284,7 @@ describe('a page', () => {
     const sent: { events: unknown[] }[] = []
     vi.stubGlobal('fetch', async (_: string, { body }: Request) => {
       sent.push(JSON.parse(await body.text()))
+      await new Promise((resolve) => setTimeout(resolve, 500))
       return answered(202)
     })
     // Names of events differ by it.
