@@ -270,6 +270,7 @@ describe('with variables that are required', () => {
       }),
     )
     for (const [words, says] of [
+      ['list', '✖ required   DATABASE_URL'],
       ['explain DATABASE_URL', 'required-missing: DATABASE_URL is required'],
       ['explain tickets', 'required while the group feature is on'],
       ['explain required-missing', '(error)'],

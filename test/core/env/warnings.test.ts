@@ -11,6 +11,9 @@ test.each([
   ...['changeme', 'CHANGE_ME', 'xxx', 'XXXXXXXX', 'sk_test_xxxxxxxxxxxx', 'whsec_...', '***', '…'],
   // What stands for a key.
   ...['<your-key>', 'your-api-key', '[key]', '{{ key }}', `\${KEY}`, 'todo', 'null', 'my-secret', 'password'],
+  // What people and templates leave behind.
+  ...['change_it', 'replace-me', 'replace with a key', 'TBD', 'fixme', 'dummy', 'placeholder', 'example'],
+  ...['sample', 'secret', 'paste-key-here', '%API_KEY%', 'undefined', 'nil', 'none'],
 ])('%j is a placeholder', (value) => {
   expect(warned({ MODEL_A_API_KEY: value })).toEqual(['placeholder-value MODEL_A_API_KEY'])
 })

@@ -132,6 +132,7 @@ test.each([
   [404, 'passed: is accepted'],
   [400, 'skipped: cannot be told from the answer (400)'],
   [401, 'failed live-unauthorised: is refused (401)'],
+  [403, 'failed live-unauthorised: is refused (403)'],
   [500, 'failed live-unhealthy: cannot be tried: an error comes back (500)'],
 ])('a key that gets %i: %s', async (status, expected) => {
   const { network, asked } = outside({ get: { status } })
