@@ -141,6 +141,7 @@ test('a bearer secret may hold every visible ASCII character, and a space around
 test.each([
   ['HEALTH_DEEP_TOKEN', 'xxx', 'placeholder-value', /refused to everybody/, 'health'],
   ['HEALTH_DEEP_TOKEN', 'abc', 'malformed-value', /refused to everybody/, 'health'],
+  ['EMAIL_LINK_SECRET', 'abc', 'malformed-value', /well-formed values alone work/, 'mail'],
   ['STORE_URL', 'changeme', 'placeholder-value', /daemon does not start, and no other store/, 'store'],
   ['STORE_URL', 'nonsense', 'malformed-value', /daemon does not start, and no other store/, 'store'],
   ['JOB_STORE_URL', 'nonsense', 'malformed-value', /daemon does not start, and no other store/, 'store'],

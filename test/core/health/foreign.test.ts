@@ -72,6 +72,15 @@ test.each<[HealthFormat | 'any', number, string, string, Record<string, string>]
   ['health+json', 503, '{"status":"pass"}', 'failing', {}],
   ['any', 200, 'ok\n', 'ok', {}],
   ['any', 200, '"OK"', 'ok', {}],
+  ...['okay', 'UP', 'alive', 'Healthy.', 'pass', 'pong', 'Success!'].map(
+    (word): [HealthFormat | 'any', number, string, string, Record<string, string>] => [
+      'any',
+      200,
+      word,
+      'ok',
+      {},
+    ],
+  ),
   ['any', 500, '', 'failing', {}],
   ['any', 503, JSON.stringify(SPRING), 'failing', { db: 'failing', disk_space: 'ok' }],
   ['any', 200, JSON.stringify(ASPNET), 'degraded', { sql: 'ok', queue: 'degraded' }],
