@@ -315,3 +315,10 @@ test('a variable that is not set, or malformed where that is a warning, has its 
   expect(readSettings(platform, {}).value('BOOKINGS_REGION')).toBe('eu')
   expect(readSettings(platform, { BOOKINGS_REGION: 'us' }).value('BOOKINGS_REGION')).toBe('us')
 })
+
+test('of a secret with two values each is kept out of outputs, and one that is malformed leaves links in doubt', () => {
+  const env = { EMAIL_LINK_SECRET: 'link-secret-of-today, abc' }
+  const { secretValues, areLinksInDoubt } = read(env)
+  expect(secretValues).toEqual([env.EMAIL_LINK_SECRET, 'link-secret-of-today', 'abc'])
+  expect(areLinksInDoubt).toBe(true)
+})
