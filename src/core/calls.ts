@@ -1,3 +1,5 @@
+import type { Timer } from './host.ts'
+
 /** Makes calls share runs: a caller never joins a run that began before its call, but all during one share the next. */
 export function trailing<T>(run: () => Promise<T>): () => Promise<T> {
   let current: Promise<unknown> | undefined
@@ -27,6 +29,29 @@ export function perTick<T>(run: () => Promise<T>): () => Promise<T> {
     next ??= new Promise((resolve) => setImmediate(resolve)).then(() => {
       next = undefined
       return run()
+    })
+    return next
+  }
+}
+
+const SPACE_MS = 1000
+
+/** At most one run a second, and one at a time. A caller waits for the next, so no answer is older than the call. */
+export function spaced<T>(run: () => Promise<T>, timer: Timer): () => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve()
+  let lastBegan = Number.NEGATIVE_INFINITY
+  let next: Promise<T> | undefined
+  return () => {
+    next ??= last.then(async () => {
+      const wait = lastBegan + SPACE_MS - timer.monotonic()
+      if (wait > 0) await timer.sleep(wait)
+      // Begin in a later tick, so that the requests of one tick share the run.
+      await new Promise((resolve) => setImmediate(resolve))
+      lastBegan = timer.monotonic()
+      next = undefined
+      const started = run()
+      last = started.catch(() => {})
+      return started
     })
     return next
   }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { systemClock } from '../../src/core/host.ts'
 import type { Outcome } from '../../src/core/mail/mailer.ts'
 import { ROWS } from '../../src/daemon/metrics/catalog.ts'
@@ -45,6 +45,16 @@ test('two platforms in one process count apart', async () => {
     'platformctl_http_requests_total{service="web",method="GET",route="/lessons/:day",status="200"}'
   expect((await one.read()).get(requests)).toBe(1)
   expect((await other.read()).get(requests)).toBeUndefined()
+})
+
+test('strangers who ask for metrics at once share one read of the store, and what it says is not older than they asked', async () => {
+  const it = await platform({ env: { RATE_LIMIT_PER_MINUTE: '100000' } })
+  const counted = vi.spyOn((await it.store).course, 'counts')
+  await it.ask('/lessons/1')
+  const stranger = async () => (await it.ask('/metrics', { from: '203.0.113.7' })).text()
+  const texts = await Promise.all(Array.from({ length: 50 }, stranger))
+  expect(counted).toHaveBeenCalledTimes(1)
+  for (const text of texts) expect(text).toContain('route="/lessons/:day",status="200"} 1')
 })
 
 test('the number of series stays the same for any requests', async () => {

@@ -1,7 +1,6 @@
 import type * as z from 'zod'
-import { perTick } from '../../core/calls.ts'
+import { perTick, spaced } from '../../core/calls.ts'
 import { type HealthReport, httpStatus, type ProbeResult, toHealthJson } from '../../core/health/probe.ts'
-import type { Timer } from '../../core/host.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import { type ServiceDefinition, WEB } from '../../core/service.ts'
 import { acceptedOf } from '../http/accept.ts'
@@ -64,28 +63,6 @@ export const route = ({ probes, services }: ResolvedPlatform, { name, summary }:
 }
 
 const HEALTH_JSON = 'application/health+json'
-const SPACE_MS = 1000
-
-/** At most one check a second, and one at a time. A caller waits for the next, so no answer is older than the call. */
-function spaced(check: () => Promise<HealthReport>, timer: Timer): () => Promise<HealthReport> {
-  let last: Promise<unknown> = Promise.resolve()
-  let lastBegan = Number.NEGATIVE_INFINITY
-  let next: Promise<HealthReport> | undefined
-  return () => {
-    next ??= last.then(async () => {
-      const wait = lastBegan + SPACE_MS - timer.monotonic()
-      if (wait > 0) await timer.sleep(wait)
-      // Begin in a later tick, so that the requests of one tick share the run.
-      await new Promise((resolve) => setImmediate(resolve))
-      lastBegan = timer.monotonic()
-      next = undefined
-      const report = check()
-      last = report.catch(() => {})
-      return report
-    })
-    return next
-  }
-}
 
 /** Of both statuses, in both formats. zod comes as an argument, because no answer needs its schemas. */
 function answersOf(
