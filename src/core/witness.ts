@@ -1,5 +1,5 @@
 import crypto, { type KeyObject } from 'node:crypto'
-import { attempt, isRecord } from './is-record.ts'
+import { attempt, isRecord, parsedJson } from './is-record.ts'
 import { type Secret, secret } from './secret.ts'
 
 export interface WitnessSecret {
@@ -59,9 +59,28 @@ export interface SignedSnapshot {
 
 export function readSnapshot({ snapshot, key, signature }: SignedSnapshot): Snapshot | undefined {
   if (!isSigned({ text: snapshot, key, signature })) return undefined
-  const value: unknown = JSON.parse(snapshot)
-  // Whoever holds the platform's key wrote all of it.
-  return isRecord(value) && isRecord(value.witnesses) ? (value as unknown as Snapshot) : undefined
+  const value = parsedJson(snapshot)
+  return isSnapshot(value) ? value : undefined
+}
+
+const TEXTS = ['html', 'kept', 'json', 'atom', 'badge', 'badgeUnreachable']
+/** A path that stays within a folder or a bucket. */
+const PAGE = /^(?:[\w-][\w.-]*\/)*[\w-][\w.-]*$/
+
+/** A platform that was broken into signs what it likes: its witnesses outlive it, and write no file elsewhere. */
+function isSnapshot(value: unknown): value is Snapshot {
+  if (!isRecord(value) || !isRecord(value.witnesses) || !isRecord(parsedJson(`${value.json}`))) return false
+  const { calendar = '', incidents = { shell: '', pages: {} } } = value
+  if (!isRecord(incidents) || !isRecord(incidents.pages)) return false
+  const pages = Object.entries(incidents.pages)
+  const texts = pages.flatMap(([, page]) => (isRecord(page) ? [page.title, page.main] : [undefined]))
+  texts.push(
+    calendar,
+    incidents.shell,
+    ...TEXTS.map((name) => value[name]),
+    ...Object.values(value.witnesses),
+  )
+  return pages.every(([name]) => PAGE.test(name)) && texts.every((text) => typeof text === 'string')
 }
 
 // An Ed25519 private key in PKCS #8 is this and its 32 bytes (RFC 8410).

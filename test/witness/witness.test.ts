@@ -9,7 +9,14 @@ import { type Log, silentLog, systemClock, systemRandom } from '../../src/core/h
 import { webhookChannel } from '../../src/core/incidents/channels.ts'
 import { secret } from '../../src/core/secret.ts'
 import { openHistory } from '../../src/core/store/open.ts'
-import { parseWitnessSecrets, publicKeyOf, sign, signingKey, tokenOf } from '../../src/core/witness.ts'
+import {
+  parseWitnessSecrets,
+  publicKeyOf,
+  readSnapshot,
+  sign,
+  signingKey,
+  tokenOf,
+} from '../../src/core/witness.ts'
 import { nodeListener } from '../../src/daemon/node-listener.ts'
 import { handlersOf, openPlatform } from '../../src/daemon/platform.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
@@ -562,6 +569,35 @@ test('a copy of an older report is none, also after the platform has started aga
   expect(reports).not.toContain('witness_outage')
   expect(await report(0)).toBe(200)
   expect(reports).toContain('witness_outage')
+})
+
+test('what a platform signs is kept only in the form of a status, so that one that was broken into writes no other file of its witness and does not end it', () => {
+  const key = signingKey(secret(SECRETS.a), 'platform')
+  const read = (said: object) => {
+    const snapshot = JSON.stringify({
+      ...SNAPSHOT,
+      platform: 'p',
+      language: 'en',
+      at: START,
+      witnesses: {},
+      ...said,
+    })
+    return readSnapshot({ snapshot, key: publicKeyOf(key), signature: sign(snapshot, key) })
+  }
+  const page = { title: 't', main: 'm' }
+  const at = (name: string, what: unknown = page) => ({ incidents: { shell: 's', pages: { [name]: what } } })
+  for (const good of [{}, { calendar: 'c' }, at('incidents/index.html'), at('incidents/web-mail-1.2.html')])
+    expect(read(good)).toMatchObject(good)
+  for (const bad of [
+    ...['../x', 'a/../../x', '/etc/x', '.ssh/x', 'a//b', 'a/', '', 'a\\..\\x', '%2e%2e/x', 'a?b'].map(
+      (name) => at(name),
+    ),
+    ...[at('a.html', null), at('a.html', { title: 't' }), { incidents: { pages: {} } }, { incidents: [] }],
+    ...Object.keys(SNAPSHOT).map((name) => ({ [name]: undefined })),
+    ...[{ json: '[]' }, { json: '{' }, { calendar: 1 }, { witnesses: [] }, { witnesses: { a: 1 } }],
+  ])
+    expect(read(bad), JSON.stringify(bad)).toBeUndefined()
+  expect(readSnapshot({ snapshot: '{', key: publicKeyOf(key), signature: sign('{', key) })).toBeUndefined()
 })
 
 test('a vote counts once, for its question, and only with the signature of a witness that the platform lists', () => {
