@@ -1,3 +1,4 @@
+import { COURSE } from '../delivery/retries.ts'
 import { HOUR_MS, MINUTE_MS } from '../durations.ts'
 import type { Clock } from '../host.ts'
 import { type Dispatch, OUT_OF_TIME, PAUSED } from './dispatch.ts'
@@ -5,7 +6,7 @@ import { type Dispatch, OUT_OF_TIME, PAUSED } from './dispatch.ts'
 /** How long one call of the schedule goes on: what it sent is counted in metrics when it ends. */
 const CALL_MS = 5 * MINUTE_MS
 /** A provider that cannot be reached, or refuses us, is left alone for as long as a lesson waits for its first retry. */
-const QUIET_MS = 5 * MINUTE_MS
+const QUIET_MS = COURSE.pauseMs(0, 0)
 
 /** Decides when the schedule sends: what is due leaves within a minute, and of what is overdue one lesson an hour to each enrolment. */
 export function createWakes({
