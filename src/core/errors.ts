@@ -1,19 +1,10 @@
 /** Every error that leaves the platform: code → HTTP status → meaning (CONTRACT §4). The only such table. */
 export const ERRORS = {
-  bad_request: {
-    status: 400,
-    meaning: 'The request does not have the documented form; `issues` names each field.',
-  },
+  bad_request: { status: 400, meaning: 'The request lacks the documented form; `issues` names each field.' },
   token_invalid: { status: 400, meaning: 'The link’s token matches nothing.' },
   token_expired: { status: 400, meaning: 'The link’s token was valid for 7 days and has expired.' },
-  signature_invalid: {
-    status: 400,
-    meaning: 'The webhook’s signature does not fit its body, or is too old.',
-  },
-  challenge_failed: {
-    status: 400,
-    meaning: 'The challenge that this platform asks of subscribers was not passed.',
-  },
+  signature_invalid: { status: 400, meaning: 'The webhook’s signature is too old, or not of its body.' },
+  challenge_failed: { status: 400, meaning: 'The challenge for subscribers was not passed.' },
   unauthenticated: { status: 401, meaning: 'No valid identity or secret came with the request.' },
   locked: { status: 402, meaning: 'The feature is locked or its quota is exhausted.' },
   not_found: { status: 404, meaning: 'No such route, or no such record for this caller.' },
@@ -27,14 +18,8 @@ export const ERRORS = {
   headers_too_large: { status: 431, meaning: 'The request’s header fields are too many or too long.' },
   internal: { status: 500, meaning: 'A fault of the platform itself; the request id finds it in the log.' },
   unavailable: { status: 503, meaning: 'A dependency is not available now; try again later.' },
-  store_not_persistent: {
-    status: 503,
-    meaning: 'Dispatch needs a persistent store, and this is the in-memory fallback.',
-  },
-  store_unavailable: {
-    status: 503,
-    meaning: 'The store cannot be read or written now; nothing was recorded.',
-  },
+  store_not_persistent: { status: 503, meaning: 'Dispatch needs a persistent store; this one is in memory.' },
+  store_unavailable: { status: 503, meaning: 'The store cannot be read or written; nothing was recorded.' },
   payments_not_configured: { status: 503, meaning: 'Payments are not configured on this platform.' },
 } as const satisfies Record<string, { status: number; meaning: string }>
 

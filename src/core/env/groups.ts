@@ -285,11 +285,7 @@ export const baseGroups = {
         example: 'smtps://apikey@smtp.example.com:465',
         summary: 'Address of the provider’s SMTP server. Either this or the API address.',
       },
-      MAILER_FROM: {
-        kind: 'mailbox',
-        example: 'Team <team@example.com>',
-        summary: 'The sender of every mail.',
-      },
+      MAILER_FROM: { kind: 'mailbox', example: 'Team <team@example.com>', summary: 'Sender of every mail.' },
       MAILER_REPLY_TO: { kind: 'mailbox', example: 'help@example.com', summary: 'Where answers go.' },
       EMAIL_DISPATCH_SECRET: {
         ...chosen('Bearer secret of the dispatch endpoint; without it nothing can call it.'),

@@ -49,10 +49,7 @@ const HABITS = {
     fix: `${ELSEWHERE} without a backslash.`,
     quotable: true,
   },
-  other: {
-    does: 'read the line differently',
-    fix: 'Write it as NAME=value, or see platformctl env dialects.',
-  },
+  other: { does: 'read the line differently', fix: 'Write it as NAME=value; see platformctl env dialects.' },
 } as const satisfies Readonly<Record<string, Habit>>
 
 /** How readers differ about a name; undefined if all see the same value. `line` is that of the assignment. */

@@ -353,7 +353,7 @@ describe('a difference between readers', () => {
     [
       'X=a',
       ['a', 'b', 'a'],
-      'compose reads the line differently. Write it as NAME=value, or see platformctl env dialects.',
+      'compose reads the line differently. Write it as NAME=value; see platformctl env dialects.',
     ],
     ['X=', ['', 'a', ''], 'compose reads the line differently.'],
     ['X=a', [undefined, 'a', undefined], 'compose reads the line differently.'],
