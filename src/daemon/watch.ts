@@ -177,10 +177,9 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
       options.storeTime?.().catch(() => undefined),
       known.mailRefused && store.persistent ? store.sending.lastMail().catch(() => undefined) : undefined,
     ])
-    // A pause lets messages wait, and is an alert of its own. Where many fail, the counts say it, and no queue is read.
-    const isTold = outcomes?.mail_failing !== undefined || holds?.some(({ stream }) => stream !== 'course')
+    // Where many fail, the counts say it, and no queue is read.
     const stalledAt =
-      sendsMail && !isTold
+      sendsMail && outcomes?.mail_failing === undefined
         ? await store.sending.stalledSince({ now, before: lateBefore(now) }).catch(() => undefined)
         : undefined
     const failing =

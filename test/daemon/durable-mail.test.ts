@@ -250,6 +250,18 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
     await platform.sendEmail(MAIL)
     await platform.deliver()
     expect([await stalledSince(1), await stalledSince(2)]).toEqual([undefined, NOW + MINUTE_MS])
+    // A pause of other mail hides nothing; mail that is paused waits for its operator.
+    const pauses = ['notice', 'mail'] as const
+    for (const stream of pauses) {
+      await it.store.sending.pause({
+        streams: [stream],
+        now: NOW,
+        reason: 'a test',
+        audit: audited('pause', NOW),
+      })
+      expect(await stalledSince(2)).toEqual(stream === 'notice' ? NOW + MINUTE_MS : undefined)
+    }
+    await it.store.sending.resume({ streams: pauses, now: NOW, audit: audited('resume', NOW) })
     // Given up lately, and still nothing was sent.
     it.pass(4 * DAY_MS)
     await platform.deliver()

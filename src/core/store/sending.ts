@@ -56,7 +56,8 @@ export const TEXTS = {
   sent: `SELECT max(at) AS at FROM (${SENT}) AS sent`,
   stalled: `SELECT min(created_at) AS at FROM message
     WHERE stream <> 'alert' AND attempts > 0 AND (done_at IS NULL OR (outcome = 'over' AND done_at > @before)) AND created_at <= @before
-      AND created_at > coalesce((SELECT max(at) FROM (${SENT}) AS sent WHERE at <= @now), 0) + ${MINUTE_MS}`,
+      AND created_at > coalesce((SELECT max(at) FROM (${SENT}) AS sent WHERE at <= @now), 0) + ${MINUTE_MS}
+      AND ('stream ' || stream) NOT IN (SELECT name FROM breaker WHERE paused_at IS NOT NULL)`,
   refused: newest(['bounced', 'parked']),
   failed: newest(['failed', 'unknown']),
 }
