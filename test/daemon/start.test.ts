@@ -301,23 +301,24 @@ test('a daemon warns at its start of another that runs the same services with it
   expect(await startBeside(running.urls)).toBe(process.ppid)
 })
 
-test('a daemon warns at its start that its store is new where the last one of its folder had another', async () => {
+test('a daemon warns at its start that its store is another than the last one of its folder had, a new or an old one', async () => {
   const dataFolder = await emptyFolder()
   const warned = async (STORE_URL?: string) => {
     const { close, said } = await started({ dataFolder, env: STORE_URL === undefined ? {} : { STORE_URL } })
     await close()
-    return said('store_new')
+    return { new: said('store_new')?.before, changed: said('store_changed')?.before }
   }
-  expect(await warned()).toBeUndefined()
+  expect(await warned()).toEqual({})
+  const first = path.join(dataFolder, 'platform.sqlite')
   const next = path.join(dataFolder, 'next.sqlite')
   // The container that migrates has made it.
   const maintenance = await openMaintenance({ kind: 'sqlite', file: next })
   await maintenance.migrate()
   await maintenance.close()
-  expect(await warned(`sqlite:${next}`)).toMatchObject({ before: path.join(dataFolder, 'platform.sqlite') })
-  expect(await warned(`sqlite:${next}`)).toBeUndefined()
-  // Back in a store that has been used.
-  expect(await warned()).toBeUndefined()
+  expect(await warned(`sqlite:${next}`)).toEqual({ new: first })
+  expect(await warned(`sqlite:${next}`)).toEqual({})
+  // STORE_URL was lost: what is in the old store was sent long ago.
+  expect(await warned()).toEqual({ changed: next })
 })
 
 test('it stops in order: health fails for the whole grace time, then nothing listens, then its files are closed', async () => {

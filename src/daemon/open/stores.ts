@@ -14,6 +14,8 @@ import type { OpenOptions } from '../embedding.ts'
 const IN_MEMORY = 'STORE_URL is not set: subscriptions are kept in memory and end with the process'
 const NEW =
   'this store is new, and the last daemon of this folder had another one: to move what is there, stop this daemon and follow platformctl runbook moving-day'
+const OTHER =
+  'the last daemon of this folder had another store: unless that was copied into this one, stop this daemon now, because lessons that the other has sent leave again'
 
 /** The keys in use: those from the settings, or else those that the store keeps. */
 export interface Keys {
@@ -80,7 +82,7 @@ export function openStores(
   return { store, jobStore, keys, known, isKept, end }
 }
 
-/** Opens a store, which the first platform claims; warns where it is new to a daemon that had another one `before`. */
+/** Opens a store, which the first platform claims; warns a daemon that had another one `before`. */
 export async function openOwnedStore(
   address: StoreAddress | undefined,
   platform: string,
@@ -90,10 +92,10 @@ export async function openOwnedStore(
   const { before, log } = options
   const store = await openStore(address, options)
   try {
-    const isNew = before && address && (await store.owner.name()) === undefined
+    const isNew = (await store.owner.name()) === undefined
     assertOwner(await store.owner.claim(platform, adopt), platform)
-    if (isNew && !isSameStore(before, recordedStore(address)))
-      log?.warn('store_new', NEW, { before: before.location })
+    if (before && address && !isSameStore(before, recordedStore(address)))
+      log?.warn(isNew ? 'store_new' : 'store_changed', isNew ? NEW : OTHER, { before: before.location })
     return store
   } catch (error) {
     await store.close()
