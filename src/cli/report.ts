@@ -14,9 +14,7 @@ import { jsonText } from './output/text.ts'
 
 export const REPORT_FORMAT = format('text', 'json', 'github', 'sarif', 'junit')
 
-export const BASELINE = {
-  '--baseline <file>': 'accept the warnings of an earlier --format json report',
-} as const
+export const BASELINE = { '--baseline <file>': 'accept warnings of an earlier --format json report' } as const
 
 /** The inputs of a command that reports on an environment. */
 export const REPORT_INPUTS = {
