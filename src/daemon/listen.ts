@@ -94,7 +94,8 @@ export async function listen(host: string, port: number) {
     connection.requests += 1
     connection.answer = outgoing
     if (draining || connection.requests >= MOST_REQUESTS_A_CONNECTION) outgoing.shouldKeepAlive = false
-    if (poll?.(incoming, outgoing, settle)) {
+    // One that waits for the answer to another has no socket yet: it is counted below.
+    if (outgoing.socket !== null && poll?.(incoming, outgoing, settle)) {
       running += 1
       return
     }

@@ -161,7 +161,10 @@ test('a connection is ended politely with its ten thousandth request', async () 
       return true
     },
   )
-  const text = await say(listener, GET.repeat(10_001)).end
+  const client = say(listener, GET)
+  const next = () => void client.socket.write(GET)
+  client.socket.on('data', next)
+  const text = await client.end
   expect(statuses(text)).toHaveLength(10_000)
   expect(text.match(/connection: close/gi)).toHaveLength(1)
 })

@@ -111,11 +111,14 @@ test.each<[what: string, headers: string[], body: string, status: number, path?:
   expect(statuses(await exchange(head + body))).toEqual([status])
 })
 
-test('ends a connection that pipelines more than 32 pages', async () => {
-  const page = request('GET /lessons/1')
-  expect(statuses(await exchange(page.repeat(200))).length).toBeLessThanOrEqual(32)
-  expect(statuses(await exchange(page.repeat(9) + request('GET /', CLOSE)))).toHaveLength(10)
-})
+test.each(['/lessons/1', '/api/health'])(
+  'ends a connection that pipelines %s more than 32 times',
+  async (target) => {
+    const page = request(`GET ${target}`)
+    expect(statuses(await exchange(page.repeat(200))).length).toBeLessThanOrEqual(32)
+    expect(statuses(await exchange(page.repeat(9) + request('GET /', CLOSE)))).toHaveLength(10)
+  },
+)
 
 test('keys that name the prototype pollute nothing', async () => {
   const before = Object.getOwnPropertyNames(Object.prototype).sort()
