@@ -15,7 +15,7 @@ const IN_MEMORY = 'STORE_URL is not set: subscriptions are kept in memory and en
 const NEW =
   'this store is new, and the last daemon of this folder had another one: to move what is there, stop this daemon and follow platformctl runbook moving-day'
 const OTHER =
-  'the last daemon of this folder had another store: unless that was copied into this one, stop this daemon now, because lessons that the other has sent leave again'
+  'the last daemon of this folder had another store: unless that was copied into this one, stop this daemon now and set STORE_URL to the other, or lessons that it has sent are sent again'
 
 /** The keys in use: those from the settings, or else those that the store keeps. */
 export interface Keys {
