@@ -7,6 +7,7 @@ import { describe } from '../src/cli/deploy/subject.ts'
 import { exampleFile } from '../src/core/env/schema.ts'
 import { openapiDocument } from '../src/daemon/routes/openapi.ts'
 import { routesOf } from '../src/daemon/routes.ts'
+import { loadPlatform } from '../src/platform/load-platform.ts'
 import { learning } from '../src/presets/learning/platform.ts'
 import { outcomeRules } from './alert-rules.ts'
 import { apiReference } from './api-reference.ts'
@@ -32,6 +33,16 @@ const DEFAULT = { ...learning, heartbeats: reference.heartbeats }
 const MADE_RULES = '      # From here on made from src/daemon/metrics/outcomes.ts by npm run make.\n'
 const MADE: Record<string, () => string | Promise<string>> = {
   '.env.example': () => exampleFile(learning.contract),
+  'examples/ceramics/.env.example': async () =>
+    exampleFile(
+      (
+        await loadPlatform({
+          folder: path.join(root, 'examples/ceramics'),
+          file: 'platform.config.ts',
+          configModule: path.join(root, 'src/config.ts'),
+        })
+      ).contract,
+    ),
   'docs/reference/api.md': () => apiReference({ root, exports: packageJson.exports }),
   'docs/reference/errors.md': errorReference,
   'docs/reference/http.md': async () =>
