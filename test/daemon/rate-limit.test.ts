@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/core/host.ts'
+import { ROUTES } from '../../src/daemon/routes.ts'
 import { opened } from '../support/opened.ts'
 import { arrivalStore, REST_TOKEN, restStore } from '../support/rest-store.ts'
 
@@ -30,6 +31,32 @@ test('locks out a client after 20 wrong dispatch secrets, even with the right on
   expect(refused.headers.get('ratelimit-policy')).toBe('"auth-failure";q=20;w=60')
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
   expect((await dispatch(SECRET, '198.51.100.2')).status).toBe(503)
+})
+
+test('wrong secrets of one client count together, whatever they open, on whichever service', async () => {
+  const { ask, dispatch } = open({ HEALTH_DEEP_TOKEN: 'a-health-token-of-thirty-two-bytes' })
+  const [bearer, basic] = ['Bearer wrong', `Basic ${btoa('operator:wrong')}`]
+  for (let n = 0; n < 5; n += 1) {
+    expect((await dispatch('wrong')).status).toBe(401)
+    for (const [service, target, Authorization] of [
+      ['web', '/metrics', bearer],
+      ['web', '/?details', basic],
+      ['api', '/metrics', bearer],
+    ] as const)
+      expect((await ask(target, { service, from: HERE, headers: { Authorization } })).status).toBe(401)
+  }
+  expect((await dispatch(SECRET)).status).toBe(429)
+})
+
+test('every route counts requests, but those that must answer while all others are refused', () => {
+  const others = Object.entries(ROUTES).filter(([, { limits }]) => limits.join() !== 'default')
+  expect(others.map(([name, { limits }]) => [name, ...limits].join(' '))).toEqual([
+    'metrics',
+    'subscribe subscribe confirmations',
+    'unsubscribe unsubscribe',
+    'feedback feedback',
+    'health',
+  ])
 })
 
 test('wrong secrets are counted here even when a shared store counts the rest', async () => {

@@ -261,20 +261,37 @@ test.each([
   else await expect(identify(good)).rejects.toMatchObject({ code: 'unavailable' })
 })
 
-test('keeps users signed in with the last known keys while the key server is down', async () => {
-  const set = await keySet()
-  let up = true
+test('keeps users signed in with the last known keys while the key server is down, also once it has given others', async () => {
+  const [set, next] = [await keySet(), await keySet()]
+  let keys: JWK[] | undefined = [set.jwk]
   const url = await keyServer((_, response) => {
-    if (up) response.end(JSON.stringify({ keys: [set.jwk] }))
+    if (keys) response.end(JSON.stringify({ keys }))
     else response.writeHead(500).end()
   })
   const identify = jwtIdentify(clock, { kind: 'jwks', url }, {}, 0)
-  const good = await set.bearer()
-  expect(await identify(good)).toEqual(ADA)
-  up = false
-  expect(await identify(good)).toEqual(ADA)
-  const other = await generateKeyPair('ES256')
-  expect(await identify(await set.bearer(set.sign(), other.privateKey))).toBeUndefined()
+  const [first, second] = [await set.bearer(), await next.bearer()]
+  const named = async () => [await identify(first), await identify(second)]
+  expect(await named()).toEqual([ADA, undefined])
+  keys = undefined
+  expect(await named()).toEqual([ADA, undefined])
+  keys = [next.jwk]
+  expect(await named()).toEqual([undefined, ADA])
+  keys = undefined
+  expect(await named()).toEqual([undefined, ADA])
+})
+
+test('a token of a key that the server adds is taken half a minute after the last fetch', async () => {
+  vi.useFakeTimers({ toFake: ['Date'], now: NOW })
+  onTestFinished(() => void vi.useRealTimers())
+  const [set, next] = [await keySet(), await keySet()]
+  const keys = [set.jwk]
+  const identify = byKeySet(await keyServer((_, response) => response.end(JSON.stringify({ keys }))))
+  expect(await identify(await set.bearer())).toEqual(ADA)
+  keys.push({ ...next.jwk, kid: 'second' })
+  const signed = await next.bearer(next.sign('ES256', 'second'))
+  expect(await identify(signed)).toBeUndefined()
+  vi.setSystemTime(NOW + 30_000)
+  expect(await identify(signed)).toEqual(ADA)
 })
 
 test('identifies nobody if accounts are not configured', async () => {
