@@ -1,13 +1,14 @@
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import Database from 'better-sqlite3'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { RETENTION_DAYS } from '../../src/core/analytics/ingest.ts'
 import { systemClock } from '../../src/core/host.ts'
+import { openPlatform } from '../../src/daemon/index.ts'
 import { bodyOf } from '../support/accounts.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { EVENT_KINDS } from '../support/learning.ts'
-import { opened } from '../support/opened.ts'
+import { asking, opened } from '../support/opened.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12)
 const DAY = 86_400_000
@@ -250,6 +251,23 @@ test('none of 100,000 canaries in 30 shapes reaches the database, its WAL, the l
   for (const bytes of left) expect(bytes.includes('canary')).toBe(false)
   expect(left[2]?.includes('lesson.viewed')).toBe(true)
   expect(JSON.stringify([lines, answers])).not.toContain('canary')
+})
+
+test('a platform of one’s own takes its kinds with the properties that they list, and of its preset’s kinds all', async () => {
+  const events = { 'kiln.booked': { kiln: 'string', cones: 'number' } } as const
+  const own = openPlatform({ env: {}, platform: { preset: 'base', services: { web: {} }, events } })
+  onTestFinished(() => own.close())
+  const { post } = asking({ web: own.web, api: own.web, agent: own.web })
+  const batch = [
+    event({ kiln: 'gas', cones: '6', glaze: 'celadon' }, Date.now(), 'kiln.booked'),
+    event({ page: 'home' }, Date.now(), 'page.viewed'),
+    event({ lesson: 3 }, Date.now()),
+  ]
+  expect(await bodyOf(await post('/api/analytics', { events: batch }))).toMatchObject({
+    accepted: 2,
+    dropped: { property_type: 1, property_unknown: 1, unknown_kind: 1 },
+    stored: false,
+  })
 })
 
 test('every kind is taken', async () => {

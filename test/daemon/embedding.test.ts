@@ -488,7 +488,7 @@ test.each<[string, string, () => Promise<undefined>]>([
       asked.resolve()
       return answerOf()
     }
-    const { post, told } = open({}, { identify })
+    const { post, told, lines } = open({}, { identify })
     const answering = post('/api/email', WELCOME)
     await asked.promise
     await vi.advanceTimersByTimeAsync(10_000)
@@ -496,6 +496,7 @@ test.each<[string, string, () => Promise<undefined>]>([
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '60'])
     expect(await bodyOf(answer)).toMatchObject({ code: 'unavailable' })
     expect(told('identify_fault')).toMatchObject([{ level: 'error', fault }])
+    expect(JSON.stringify(lines)).not.toMatch(/html|fetch failed/)
   },
 )
 

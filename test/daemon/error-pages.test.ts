@@ -94,7 +94,7 @@ test('a fault of the platform is a page with the number that finds it in the log
   const store = await openTestStore(undefined)
   // A host's own store with a fault of its own.
   const confirm = () => Promise.reject(new RangeError('/etc/secret.conf'))
-  const { ask, told } = opened({ store: { ...store, course: { ...store.course, confirm } } })
+  const { ask, told, lines } = opened({ store: { ...store, course: { ...store.course, confirm } } })
   const reported: ReporterInput[] = []
   setReporter({ report: (input) => void reported.push(input) })
   onTestFinished(() => setReporter(undefined))
@@ -105,7 +105,10 @@ test('a fault of the platform is a page with the number that finds it in the log
   expect(page.status).toBe(500)
   expect(text).toContain(id)
   expect(text).not.toMatch(/secret\.conf|RangeError|node:|\.ts/)
-  expect(told('request_failed')).toEqual([expect.objectContaining({ requestId: id })])
+  expect(told('request_failed')).toEqual([
+    expect.objectContaining({ level: 'error', requestId: id, fault: 'RangeError' }),
+  ])
+  expect(JSON.stringify(lines)).not.toContain('secret.conf')
   const context = { service: 'web', route: 'confirm', requestId: id }
   expect(reported).toEqual([{ kind: 'error', error: expect.any(RangeError), context }])
   const program = await ask(target, { headers: { Accept: 'application/json' } })

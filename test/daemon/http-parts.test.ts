@@ -2,7 +2,7 @@ import { chmod, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import * as z from 'zod'
-import { once } from '../../src/core/calls.ts'
+import { once, oneByOne } from '../../src/core/calls.ts'
 import { silentLog } from '../../src/core/host.ts'
 import { isOwnForm, readBytes, readJson, readText } from '../../src/daemon/http/body.ts'
 import {
@@ -257,6 +257,18 @@ test('once() shares what it opened, tries again after a failure, and opens nothi
   expect(opened).toBe(1)
   expect(await open.opened()).toBeUndefined()
   expect(await Promise.all([open(), open(), open.opened()])).toEqual([2, 2, 2])
+})
+
+test('of works that are done one by one each is done, whatever became of those before, and the first fault is told', async () => {
+  const steps: string[] = []
+  const work = (name: string) => async () => {
+    steps.push(`${name} begins`)
+    await Promise.resolve()
+    steps.push(`${name} ends`)
+    if (name !== 'c') throw new Error(`fault of ${name}`)
+  }
+  await expect(oneByOne(['a', 'b', 'c'].map(work))).rejects.toThrow('fault of a')
+  expect(steps).toEqual(['a', 'b', 'c'].flatMap((name) => [`${name} begins`, `${name} ends`]))
 })
 
 /** A `systemd-notify` on the PATH that writes its arguments to a file, and the warnings of the notifier that calls it. */

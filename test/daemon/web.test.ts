@@ -49,13 +49,14 @@ test('a dispatch limit is a number from 1 to 10,000, by query and by body', asyn
   }
 })
 
-test.each([
+test.each<[from: string, query: string, text: string | undefined, limit: number, env?: object]>([
   ['the default', '', undefined, 100],
+  ['EMAIL_DISPATCH_LIMIT', '', '{}', 50, { EMAIL_DISPATCH_LIMIT: '50' }],
   ['the query', '?limit=10000', undefined, 10_000],
   ['the query before the body', '?limit=9', '{"limit":7}', 9],
   ['a body with a byte order mark', '', '\uFEFF{"limit":7}', 7],
-])('a dispatch takes its limit from %s', async (_, query, text, limit) => {
-  const response = await (await platform()).dispatch(query, text)
+])('a dispatch takes its limit from %s', async (_, query, text, limit, env = {}) => {
+  const response = await (await platform({ env })).dispatch(query, text)
   expect(response.status).toBe(200)
   const nothing = { processed: 0, sent: 0, failed: 0, unknown: 0, remaining: 0, results: [] }
   expect(await bodyOf(response)).toEqual({ ...nothing, limit })
