@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { openPlatform } from '../../src/daemon/index.ts'
 import type { PlatformDefinition } from '../../src/platform/definition.ts'
 import { readPlatformEnv, registerPlatform, validatePlatformEnv } from '../../src/platform/read-env.ts'
@@ -11,6 +11,9 @@ test('does not start on an environment that breaks a rule of the definition, and
   expect(() => registerPlatform(platform, HALF)).toThrow(/kiln-all-or-none[\s\S]*KILN_API_SECRET/)
   expect(() => registerPlatform(platform, HALF)).not.toThrow(/canary/)
   expect(registerPlatform(platform, {}).ok).toBe(true)
+  vi.stubEnv('KILN_API_KEY', HALF.KILN_API_KEY)
+  onTestFinished(() => void vi.unstubAllEnvs())
+  expect(() => registerPlatform(platform)).toThrow(/kiln-all-or-none/)
 })
 
 test('validating for one service leaves out what only others read', () => {

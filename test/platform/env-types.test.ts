@@ -51,6 +51,7 @@ test('declares guaranteed variables as present, and the rest as possibly undefin
         KILN_ACCOUNT: { kind: 'text' },
         KILN_REGION: { kind: 'enum', of: ['eu', 'us'], default: 'eu' },
         KILN_HEAT: { kind: 'integer', adjusts: true },
+        KILN_HOOK: { kind: 'url', secret: true, adjusts: true },
       },
       rules: [
         { allOrNone: ['KILN_KEY', 'KILN_SECRET'] },
@@ -84,6 +85,7 @@ test('declares guaranteed variables as present, and the rest as possibly undefin
     'readonly KILN_ACCOUNT: string',
     'readonly KILN_REGION: "eu" | "us"',
     'readonly KILN_HEAT: number | undefined',
+    'readonly KILN_HOOK: Secret | undefined',
   ])
   expect(declared('OVEN_')).toEqual([
     'readonly OVEN_A: string | undefined',

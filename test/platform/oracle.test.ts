@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -200,7 +201,7 @@ test('readPlatformEnv parses each kind, hides secrets and knows the definition b
   const { kiln, store } = readPlatformEnv(platform, { KILN_KEY: ' canary ', KILN_DAYS: 'mon, tue' })
   expect(kiln).toMatchObject({ KILN_WAIT: 300_000, KILN_DAYS: ['mon', 'tue'] })
   expect(kiln?.KILN_KEY?.reveal()).toBe('canary')
-  expect(`${kiln?.KILN_KEY}${JSON.stringify(kiln)}`).not.toContain('canary')
+  expect(`${kiln?.KILN_KEY}${JSON.stringify(kiln)}${inspect(kiln, { depth: 9 })}`).not.toContain('canary')
   expect(store).toBeUndefined()
   expect(readPlatformEnv(platform, { KILN_WAIT: '1m' }).kiln).toBeUndefined()
   expect(() => readPlatformEnv({ name: '' }, {})).toThrow(

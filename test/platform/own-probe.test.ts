@@ -19,6 +19,7 @@ const platform = resolvePlatform(
           KILN_SECRET: { kind: 'text' },
           KILN_TOKEN: { kind: 'secret' },
           KILN_TOKENS: { kind: 'secret' },
+          KILN_HOOK: { kind: 'url', secret: true },
         },
         rules: [{ allOrNone: ['KILN_KEY', 'KILN_SECRET'] }],
       },
@@ -64,10 +65,16 @@ test.each<[given: unknown, result: object]>([
 
 test('the reason of a check is shown without secrets and addresses', async () => {
   const reason =
-    'ada@example.com got 401 from http://10.1.2.3/?key=1 with kiln-key-of-1999, list-2 and eyJhbGciOi.x'
-  const env = { KILN_TOKEN: 'kiln-key-of-1999', KILN_TOKENS: 'list-one,list-2 ' }
+    'ada@example.com got 401 from http://10.1.2.3/?key=1 with kiln-key-of-1999, list-2 and eyJhbGciOi.x by https://hook.example/4f1a'
+  const env = {
+    KILN_TOKEN: 'kiln-key-of-1999',
+    KILN_TOKENS: 'list-one,list-2 ',
+    KILN_HOOK: 'https://hook.example/4f1a',
+  }
   const result = await found({ check: async () => ({ state: 'failing', reason }) }, { env })
-  expect(result.reason).toBe('[address] got 401 from http://[address]/ with [secret], [secret] and [secret]')
+  expect(result.reason).toBe(
+    '[address] got 401 from http://[address]/ with [secret], [secret] and [secret] by [secret]',
+  )
 })
 
 test.each([[undefined], [{}], [{ state: 'OK' }], [{ state: 'toString' }]])(

@@ -196,6 +196,8 @@ test('a group that is left out takes its routes along', () => {
   expect(lost('feedback')).toEqual(['feedback'])
   expect(lost('analytics')).toEqual(['analytics'])
   expect(lost('alerts')).toEqual(['silence'])
+  expect(lost('health')).toEqual(['configuration'])
+  expect(lost('heartbeats')).toEqual(['witness'])
   expect(lost('mail')).toEqual(['subscribe', 'confirm', 'unsubscribe', 'email', 'dispatch'])
   expect(lost('sharedstore')).toEqual([])
 })

@@ -49,6 +49,8 @@ const WRONG: Readonly<Record<string, readonly string[]>> = {
 
 test.each([
   ['a-secret-of-24-characters', true],
+  ['abcdefghijklmnopqrstuvwx', true],
+  ['vienna:abcdefghijklmnopqrstuvw', false],
   ['vienna:a-secret-of-24-characters', true],
   ['vienna:a-secret-of-24-characters, berlin:a-second-of-24-characters', true],
   ['vienna:a-secret-of-24-characters,vienna-2:a-second-of-24-characters', true],

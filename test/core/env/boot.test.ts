@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { parseEnvFile } from '../../../src/core/env/reader.ts'
 import { registerEnvironment } from '../../../src/core/env/register.ts'
 import { validate } from '../../../src/core/env/validate.ts'
@@ -50,6 +50,8 @@ test('boot and preflight give the same finding ids and severities on any environ
 })
 
 test('a service’s findings are those of all three services, minus the ones about variables that it does not read', () => {
+  const validators = [validateWeb, validateApi, validateAgent, validateAll]
+  expect(validators.map((of) => of({}).services)).toEqual([['web'], ['api'], ['agent'], SERVICES])
   fc.assert(
     fc.property(environments, (env) => {
       const all = new Set(told(validateAll(env)))
@@ -65,7 +67,7 @@ test('a service’s findings are those of all three services, minus the ones abo
   )
 })
 
-test('register throws once for all that is half-configured, names it, and quotes no value', () => {
+test('register throws once for all that is half-configured, in the environment of the process if none is given, names it, and quotes no value', () => {
   const env = {
     MAILER_API_KEY: 'canary-key',
     SHAREDSTORE_REST_URL: 'https://canary.example.com',
@@ -77,6 +79,9 @@ test('register throws once for all that is half-configured, names it, and quotes
   expect(() => register({ CORS_ALLOWED_ORIGINS: '*' })).toThrow(/^The environment has an error\.\n/)
   expect(() => register(env)).not.toThrow(/canary/)
   expect(register({ CORS_ALLOWED_ORIGINS: 'https://www.example.com' }).ok).toBe(true)
+  vi.stubEnv('CORS_ALLOWED_ORIGINS', '*')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  expect(() => register()).toThrow(/cors-wildcard/)
 })
 
 test('register emits a RuntimeWarning while CORS is at its localhost default, and not afterwards', async () => {

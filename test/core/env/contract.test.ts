@@ -29,6 +29,7 @@ const contract = createContract({
           cause: 'No.',
           fix: 'Set it.',
         },
+        { requires: ['KILN_API_SECRET'], when: ['KILN_NOTE'] },
       ],
     },
   },
@@ -53,7 +54,12 @@ test('a variable gets the readers of its group, the secrecy of its kind and an e
 })
 
 test('a rule without texts gets an id and sentences that name its variables', () => {
-  expect(contract.rules.map(({ id }) => id)).toEqual(['kiln-all-or-none', 'kiln-requires', 'kiln-region'])
+  expect(contract.rules.map(({ id }) => id)).toEqual([
+    'kiln-all-or-none',
+    'kiln-requires',
+    'kiln-region',
+    'kiln-requires-2',
+  ])
   expect(contract.rules[0]).toMatchObject({
     cause: 'KILN_API_KEY and KILN_API_SECRET work only together.',
     fix: 'Set both, or neither.',

@@ -12,7 +12,11 @@ const contract = createContract({
       services: 'all',
       unlocks: 'kiln bookings',
       absent: 'bookings are shown as unavailable',
-      variables: { KILN_KEY: { kind: 'secret' }, KILN_REGION: { kind: 'text' } },
+      variables: {
+        KILN_KEY: { kind: 'secret' },
+        KILN_HOOK: { kind: 'url', secret: true },
+        KILN_REGION: { kind: 'text' },
+      },
     },
   },
 })
@@ -68,7 +72,9 @@ test('every file is closed, whether it could be read or not', async () => {
 test('only secrets are read from files, and what is not read stays as it is', async () => {
   const env = { KILN_REGION_FILE: 'secret', OTHER: 'x' }
   expect(await read('eu', env)).toEqual({ env, findings: [], files: [] })
-  expect((await read('key', { ...env, KILN_KEY_FILE: 'secret' })).env).toEqual({ ...env, KILN_KEY: 'key' })
+  // By their kind, or because their variable says so.
+  for (const name of ['KILN_KEY', 'KILN_HOOK'])
+    expect((await read('key', { ...env, [`${name}_FILE`]: 'secret' })).env).toEqual({ ...env, [name]: 'key' })
 })
 
 test.each(['', ' \t'])(
