@@ -1,10 +1,13 @@
 import path from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import { expect, test } from 'vitest'
 import { loadPaint, shown } from '../../src/cli/context.ts'
 import { openStage } from '../../src/cli/demo/stage.ts'
 import { courseStatusText } from '../../src/cli/output/course-text.ts'
-import { healthText } from '../../src/cli/output/health.ts'
+import { healthJson, healthProm, healthText } from '../../src/cli/output/health.ts'
+import { healthJunit } from '../../src/cli/output/junit.ts'
+import { jsonText } from '../../src/cli/output/text.ts'
 import type { RemoteHealth } from '../../src/core/health/prober.ts'
 import { verdictOf } from '../../src/core/health/verdict.ts'
 import { CAUSES, type CauseCode } from '../../src/core/network/causes.ts'
@@ -89,6 +92,23 @@ test.each([60, 80, 120])('health at %d columns', async (columns) => {
   expect(stripVTControlCharacters(capture(TROUBLE, columns, await loadPaint(true)))).toBe(plain)
 })
 
+test.each(['json', 'prom', 'junit'] as const)('health as %s', async (format) => {
+  const verdict = verdictOf(TROUBLE, { strict: false, expectBuild: undefined, asks: ASKS })
+  const texts = {
+    json: () => jsonText(healthJson(verdict, false, 0)),
+    prom: () => healthProm(verdict, false),
+    junit: () => healthJunit(verdict, false),
+  }
+  await expect(texts[format]()).toMatchFileSnapshot(`captures/health-${format}.txt`)
+})
+
+test('preflight of a file at 80 columns', async () => {
+  const cwd = fileURLToPath(new URL('../fixtures/env-files/', import.meta.url))
+  const args = ['preflight', '--env-file', 'nextjs.env']
+  const { stdout } = await run(args, { cwd, env: { SHAREDSTORE_REST_TOKEN: 'half-of-a-pair' }, columns: 80 })
+  await expect(stdout).toMatchFileSnapshot('captures/preflight-80.txt')
+})
+
 test('a check that passes with a warning ends without a tick', async () => {
   const api = answered('api', {})
   const other = api.reached ? { ...api, report: { ...api.report, build: 'b2' } } : api
@@ -123,6 +143,9 @@ test.each([60, 80, 120])(
     for (const command of commands) {
       const { stdout } = await run([command, '--help'].filter(Boolean), { columns })
       expectToFit(stdout.replaceAll(/^ {2}platformctl .*$/gm, ''), columns)
+      // An example stays on its line, to be copied.
+      if (command === 'preflight')
+        expect(stdout).toContain('--deep --send-test   and send a test alert on each channel\n')
     }
   },
 )

@@ -18,8 +18,10 @@ test.each([
   ['an empty NO_COLOR, which says nothing', [], { NO_COLOR: '' }, terminal, true],
   ['FORCE_COLOR on a pipe', [], { FORCE_COLOR: '1' }, pipe, true],
   ['FORCE_COLOR=0', [], { FORCE_COLOR: '0' }, terminal, false],
+  ['FORCE_COLOR over CI', [], { FORCE_COLOR: '1', CI: 'true' }, pipe, true],
   ['NO_COLOR over FORCE_COLOR', [], { NO_COLOR: '1', FORCE_COLOR: '1' }, terminal, false],
   ['CI', [], { CI: 'true' }, terminal, false],
+  ['an empty CI, which says nothing', [], { CI: '' }, terminal, true],
   ['a terminal that cannot', [], { TERM: 'dumb' }, terminal, false],
   ['--no-color over all', ['--no-color'], { FORCE_COLOR: '1' }, terminal, false],
   ['--color over NO_COLOR', ['--color'], { NO_COLOR: '1' }, pipe, true],
@@ -34,7 +36,7 @@ test('the built command writes colour only where it is wanted', async () => {
   const args = ['env', 'check', 'nextjs.env']
   const wanted = async (...more: string[]) =>
     (await platformctl([...args, ...more], { cwd, env: { FORCE_COLOR: '1' } })).stdout.includes(ESCAPE)
-  expect([await wanted(), await wanted('--no-color')]).toEqual([true, false])
+  expect([await wanted(), await wanted('--no-color'), await wanted('--color')]).toEqual([true, false, true])
 })
 
 test.each(['stdout', 'stderr'])(

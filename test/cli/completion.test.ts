@@ -1,5 +1,8 @@
+import path from 'node:path'
 import { execa } from 'execa'
 import { expect, test } from 'vitest'
+import { folderWith } from '../support/folder.ts'
+import { hasProgram } from '../support/programs.ts'
 import { run } from '../support/run.ts'
 
 async function script(shell: string): Promise<string> {
@@ -63,4 +66,53 @@ test('in fish an option is completed by its words, by file names or not at all',
   expect(option('format')).toMatch(/^-x -a 'text json' -d /)
   expect(option('env-file')).toMatch(/^-r -d /)
   expect(option('drain')).toMatch(/^-f -d /)
+})
+
+/** The words that zsh would offer: its own functions for that only print what they are given. */
+async function offeredInZsh(...words: string[]): Promise<string[]> {
+  const functions = `compdef() {}; _describe() { print -rl -- \${choices%%:*} }; compadd() { shift; print -rl -- $@ }; _files() { print files }`
+  const run = 'words=(platformctl $@); CURRENT=$(($# + 1)); _platformctl'
+  const { stdout } = await execa('zsh', [
+    '-fc',
+    `${functions}\n${await script('zsh')}${run}`,
+    'zsh',
+    ...words,
+  ])
+  return stdout.split('\n')
+}
+
+test.skipIf(!hasProgram(['zsh', '--version'], 'zsh'))(
+  'zsh completes commands of the one before them, their options, and words or files behind an option',
+  async () => {
+    expect(await offeredInZsh('d')).toContain('demo')
+    const below = await offeredInZsh('db', 'b')
+    expect(below).toEqual(expect.arrayContaining(['backup', 'restore', '--help']))
+    expect(below).not.toContain('demo')
+    expect(await offeredInZsh('db', 'backup', '--f')).toContain('--format')
+    expect(await offeredInZsh('completion', 'z')).toEqual(expect.arrayContaining(['bash', 'zsh', 'fish']))
+    expect(await offeredInZsh('preflight', '--format', 's')).toEqual([
+      'text',
+      'json',
+      'github',
+      'sarif',
+      'junit',
+    ])
+    expect(await offeredInZsh('health', '--format', 'p')).toEqual(['text', 'json', 'junit', 'prom'])
+    expect(await offeredInZsh('preflight', '--env-file', '')).toEqual(['files'])
+  },
+)
+
+test.skipIf(!hasProgram(['fish', '--version'], 'fish')).each([
+  ['dem', ['demo']],
+  ['db ba', ['backup']],
+  ['db backup --fo', ['--format']],
+  ['health --format p', ['prom']],
+])('fish completes platformctl %s', async (typed, words) => {
+  const file = path.join(await folderWith({ script: await script('fish') }), 'script')
+  const { stdout } = await execa('fish', [
+    '--no-config',
+    '-c',
+    `source ${file}; complete -C 'platformctl ${typed}'`,
+  ])
+  expect(stdout.split('\n').map((line) => line.split('\t')[0])).toEqual(words)
 })

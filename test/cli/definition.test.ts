@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { takeConfigWords } from '../../src/cli/choose-platform.ts'
 import { platformctl } from '../support/cli.ts'
 import { command } from '../support/in-process.ts'
+import { serve } from '../support/servers.ts'
 
 let folder: string
 beforeEach(async () => {
@@ -115,7 +116,11 @@ describe('with a definition', () => {
   })
 
   test('env types writes a file that tells what readPlatformEnv gives, and replaces only its own', async () => {
-    expect((await run(['env', 'types', '--out', 'env.d.ts'])).exitCode).toBe(0)
+    expect(await run(['env', 'types', '--out', 'env.d.ts'])).toEqual({
+      exitCode: 0,
+      stdout: '',
+      stderr: 'Wrote env.d.ts.',
+    })
     const text = await readFile(path.join(folder, 'env.d.ts'), 'utf8')
     expect(text).toMatch(
       /readonly kiln:\s+\| \{\s+readonly KILN_API_KEY: Secret\s+readonly KILN_API_SECRET: Secret\s+readonly KILN_REGION: "eu" \| "us"\s+\}/,
@@ -396,8 +401,15 @@ test('the help of a command names what the definition has, asked for in either w
 
 test('help and version are there whatever state the definition is in', async () => {
   await write('platform.config.ts', 'throw 1')
-  for (const args of [['preflight', '--help'], ['--version'], ['help', 'env'], []])
-    expect((await run(args)).exitCode).toBe(0)
+  for (const words of [
+    'preflight --help',
+    '--version',
+    'help env',
+    'completion bash',
+    'runbook mail-refused',
+    '',
+  ])
+    expect((await run(words.split(' ').filter(Boolean))).exitCode, words).toBe(0)
   await write('platform.config.ts', 'process.exit(3)')
   expect((await spawn(['--help'])).exitCode).toBe(0)
 })
@@ -464,15 +476,25 @@ test('init --course begins a course in a language, whose mails pass, and overwri
   expect(existsSync(path.join(folder, 'platform.config.ts'))).toBe(false)
 })
 
-test('the demo runs the course of a definition, on the days of its cadence', async () => {
+test('the demo runs the course of a definition, on the days of its cadence, and where a port is taken on the next', async () => {
   for (const lesson of ['1-clay', '2-fire'])
     await write(`${lesson}.md`, `---\nsubject: ${lesson}\n---\n\nA kiln is an oven.`)
-  await write(
-    'platform.config.json',
-    JSON.stringify({ preset: 'base', courses: { firing: { lessons: '.', at: '09:00', on: ['mon'] } } }),
-  )
-  const { exitCode, stderr } = await run(['demo', '--exit', '--day', '0.1'])
-  expect(exitCode).toBe(0)
+  const { port } = new URL(await serve(() => {}))
+  const courses = { firing: { lessons: '.', at: '09:00', on: ['mon'] } }
+  const services = { web: { port: Number(port) } }
+  await write('platform.config.json', JSON.stringify({ preset: 'base', services, courses }))
+  const { exitCode, stdout, stderr } = await run([
+    'demo',
+    '--exit',
+    '--day',
+    '0.1',
+    '--address',
+    'a@b.example',
+  ])
+  expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: '' })
+  expect(stderr).toMatch(new RegExp(`port ${port} is taken: web listens on (?!${port})`))
+  expect(stderr).toContain('subscribed a@b.example;')
+  expect(stderr).toMatch(/two lessons in \d+ s, each sent once[\s\S]*\nstopped; nothing left behind$/)
   const [first, second] = [...stderr.matchAll(/lesson \d of 2, day (\d+) /g)].map(([, day]) => Number(day))
   expect(first).toBeLessThanOrEqual(8)
   expect(second).toBe((first ?? 0) + 7)

@@ -48,6 +48,10 @@ test('init writes the files of a definition beside it, from any folder, and chec
   expect(await made('systemd/platformctl.service')).toContain(
     'daemon --config /srv/platform/platform.config.ts --env-file %d/env --data %S/platformctl\n',
   )
+  for (const command of ['db backup', 'db verify'])
+    expect(await made('systemd/platformctl-backup.service')).toContain(
+      `/usr/bin/platformctl ${command} --config /srv/platform/platform.config.ts --data %S/platformctl`,
+    )
   expect(await made('compose.secrets.yaml')).toMatch(
     / {2}shop:\n {4}secrets:\n(?: {6}- .*\n)*? {6}- SHOP_KEY\n/,
   )
@@ -243,6 +247,16 @@ test('where there is a lock file, images install what it names, with its tarball
   )
   await lock({ link: true, resolved: '../clone' })
   expect(await run('init docker')).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('npm pack') })
+  await put('package-lock.json', '{')
+  expect(await run('init docker')).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('cannot be read'),
+  })
+  // Of a project that does not name platformctl, its tarball alone.
+  await put('package-lock.json', '{ "packages": { "": {} } }')
+  expect((await run('check --print pottery/deploy/Dockerfile')).stdout).toContain(
+    `COPY platformctl-${packageJson.version}.tgz ./\nRUN npm install --omit=dev --ignore-scripts `,
+  )
 })
 
 test.each([

@@ -51,6 +51,11 @@ test('names each reader that would refuse the file, in the table and as a warnin
     stderr: '',
   })
   expect((await findings(text)).map(({ id }) => id)).toContain('refused-by-reader')
+  const { stdout } = await run(text, 'env', 'dialects', 'a.env', '--format', 'json')
+  expect(JSON.parse(stdout)).toMatchObject({
+    refusing: ['docker'],
+    names: [{ name: 'LOG_LEVEL', readers: { node: 'A', docker: 'refused', systemd: 'A' } }],
+  })
 })
 
 test('warns at the line of a value that a deployment would read differently', async () => {

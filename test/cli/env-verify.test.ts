@@ -112,8 +112,13 @@ test('a service that runs the file is the same, and each kind of difference is n
   const url = `web=${await running({ ...SECRETS, MAILER_RATE: '5' })}`
   expect(await verify({ ...SECRETS, MAILER_RATE: '5' }, ['--url', url])).toMatchObject({
     code: 0,
+    stdout: expect.stringMatching(
+      /^same {2}web {2}http:\S+ {2}(\d+) of \1 variables the same {2}running since \S+Z {2}build first\n$/,
+    ),
     stderr: '',
   })
+  const far = await verify(SECRETS, ['--url', 'web=http://host.invalid', '--timeout', '1ms'])
+  expect(far).toMatchObject({ code: 3, stderr: expect.stringContaining('the token travels unencrypted') })
   const file = {
     ...SECRETS,
     LOG_LEVEL: 'error',
@@ -169,7 +174,10 @@ test('a build stamp and what the definition marks may differ on each replica', a
     await url({ POD: 'b', REGION: 'eu', BUILD_STAMP: 'next' }),
   ]
   const file = { ...ENV, POD: 'c', REGION: 'eu' }
-  expect(await verify(file, ['--url', `web=${first},${second}`], platform)).toMatchObject({ code: 0 })
+  expect(await verify(file, ['--url', `web=${first},${second}`], platform)).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/differs {2}BUILD_STAMP .*, as it may on each replica\n/),
+  })
   const third = await url({ POD: 'a', REGION: 'us' })
   const { code, stdout } = await verify(file, ['--url', `web=${first},${third}`], platform)
   expect(code).toBe(1)
@@ -248,6 +256,15 @@ test('a definition, its lessons and env files that changed since the start are n
       stdout: expect.stringContaining(says),
     })
   }
+  // Where there is no definition to compare it with, unless none is wanted.
+  const lines = Object.entries(ENV).map(([name, value]) => `${name}=${value}\n`)
+  const cwd = await folderWith({ '.env': lines.join('') })
+  const without = (searched: object) => runIn(['env', 'verify', '-e', '.env', ...url], { cwd, ...searched })
+  expect(await without({ searched: [cwd] })).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('whose definition was not found here, so the two were not compared'),
+  })
+  expect((await without({})).code).toBe(1)
 })
 
 test('preflight says what a restart with the files would change on running services, and passes', async () => {

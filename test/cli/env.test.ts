@@ -79,3 +79,38 @@ test('env diff names no line of a wrapped secret', async () => {
   expect(stdout).toContain('DATASTORE_JWT_SECRET')
   expect(stdout).not.toMatch(/wrapped0123|END KEY/)
 })
+
+test('an explanation says what a variable is for, its group, its readers, whether it is secret, and its rules', async () => {
+  const variables = {
+    KILN_KEY: { kind: 'secret', summary: 'Opens the kiln.' },
+    KILN_REGION: { kind: 'enum', of: ['eu', 'us'], default: 'eu', example: 'us' },
+  }
+  const group = { unlocks: 'bookings', absent: 'nobody books', services: ['web'], variables }
+  const rules = [{ allOrNone: ['KILN_KEY', 'KILN_REGION'] }]
+  const platform = resolvePlatform(
+    { preset: 'base', services: { web: {}, shop: { port: 4000 } }, groups: { kiln: { ...group, rules } } },
+    { folder: '/' },
+  )
+  const explained = async (name: string) => (await run(['env', 'explain', name], { platform })).stdout
+  const rule = 'rule      kiln-all-or-none: .*\n'
+  expect(await explained('KILN_KEY')).toMatch(
+    new RegExp(
+      `^KILN_KEY
+Opens the kiln\\.
+
+group     kiln: unlocks bookings; when absent, nobody books
+read by   web
+malformed an error
+secret    yes; KILN_KEY_FILE may name a file that holds it
+${rule}$`,
+    ),
+  )
+  expect(await explained('KILN_REGION')).toMatch(
+    new RegExp(`\nsecret    no\ndefault   eu\nexample   us\n${rule}$`),
+  )
+  expect(await explained('kiln')).toMatch(
+    new RegExp(
+      `^kiln \\(a group of variables\\)\nUnlocks bookings\\.\nWhen absent: nobody books\\.\n\nvariables KILN_KEY, KILN_REGION\n${rule}$`,
+    ),
+  )
+})

@@ -136,3 +136,14 @@ test('a baseline accepts the warnings that it has, in whatever order they name v
   expect(await code(finding({ id: 'two' }))).toBe(1)
   expect(await code(finding({ severity: 'error' }))).toBe(1)
 })
+
+test('a file is checked by itself: only preflight is about a service in production, which tells nobody of a failure', async () => {
+  const cwd = await folderWith({ '.env': 'DEPLOY_ENVIRONMENT=production\n' })
+  const env = { MAILER_REPLY_TO: 'help@example.com' }
+  const [preflight, check] = await Promise.all(
+    ['preflight -e .env', 'env check .env'].map((words) => run(words.split(' '), { cwd, env })),
+  )
+  expect(preflight).toMatchObject({ code: 1, stdout: expect.stringContaining('no-alert-channel') })
+  expect(check?.code).toBe(0)
+  expect(check?.stdout).not.toMatch(/no-alert-channel|MAILER_REPLY_TO/)
+})

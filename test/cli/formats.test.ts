@@ -45,6 +45,10 @@ test.each(['env check a.env', 'preflight --env-file a.env'])(
     expect(await check(`${warned}STORE_POOL_SIZE=few\n`, await reported(warned))).toBe(1)
     const broken = 'MAILER_API_KEY=some-key-of-a-provider\n'
     expect(await check(broken, await reported(broken))).toBe(1)
+    const files = { 'a.env': `${warned}STORE_POOL_SIZE=few\n`, 'known.json': await reported(warned) }
+    const { code, stdout } = await run([...command, '--baseline', 'known.json'], files)
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('0 errors, 1 warning;') })
+    expect(stdout).not.toContain('RATE_LIMIT_PER_MINUTE')
   },
 )
 
@@ -84,6 +88,20 @@ test('a diff names what differs and the groups that change, never a value; its e
       { name: 'STORE_URL', state: 'only in the first' },
     ],
   })
+  expect(
+    (await run(['env', 'diff', 'a.env', 'b.env'], files)).stdout.replaceAll(/ {3,}/g, '  ').split('\n'),
+  ).toEqual([
+    'store  configured → absent',
+    'health  absent → configured',
+    '',
+    '+ HEALTH_DEEP_TOKEN  only in the second',
+    '~ LOG_LEVEL  different values',
+    '~ OWN_THING  different values, not in the contract',
+    '− STORE_URL  only in the first',
+    '',
+    '4 of 6 variables differ',
+    '',
+  ])
   // A program may read a name that no group knows.
   expect(await run(['env', 'diff', 'a.env', 'own.env'], files)).toMatchObject({
     code: 1,

@@ -98,3 +98,12 @@ test('init counts the lines whose names no definition can have, and shows none: 
   expect((await example('KILN_URL=\n')).stdout).not.toContain('Left out')
   expect((await example('KILN_URL=\nconstructor=1\n')).stdout).not.toContain('constructor')
 })
+
+test('a definition is made from the .env.schema where there is an .env.example too, as it says more', async () => {
+  const { stdout, text } = await begin([], async (folder) => {
+    await writeFile(path.join(folder, '.env.schema'), '# @type=port @required\nKILN_PLACE=\n')
+    await writeFile(path.join(folder, '.env.example'), 'OVEN_PLACE=\n')
+  })
+  expect(stdout).toMatch(/^Wrote platform\.config\.ts from \.env\.schema\.$/m)
+  expect(await text('platform.config.ts')).toContain("KILN_PLACE: { kind: 'port', required: true }")
+})

@@ -19,9 +19,9 @@ test('an empty environment and an empty file pass', async () => {
 test('half-configuration fails, names what is present and missing, and points at the line', async () => {
   const { code, stdout } = await preflight('# limits\nSHAREDSTORE_REST_URL=https://limits.example.com\n')
   expect(code).toBe(1)
-  expect(stdout).toContain('sharedstore-pair  a.env:2:1')
+  expect(stdout).toContain('sharedstore-pair  a.env:2:1  web, api\n     2 │ SHAREDSTORE_REST_URL=••••\n')
   expect(stdout).toMatch(/present +SHAREDSTORE_REST_URL\n +missing +SHAREDSTORE_REST_TOKEN/)
-  expect(stdout).toMatch(/failed: 1 error, 0 warnings/)
+  expect(stdout).toMatch(/✖ failed: 1 error, 0 warnings; 0 of \d+ groups configured, 1 half-configured\n$/)
 })
 
 test('errors come first, then the groups, with those that are absent in one line, then warnings', async () => {
@@ -42,8 +42,13 @@ test('errors come first, then the groups, with those that are absent in one line
 
 test('warnings pass, and fail with --strict', async () => {
   const file = 'RATE_LIMIT_PER_MINUTE=many\n'
-  expect((await preflight(file)).code).toBe(0)
-  expect((await preflight(file, ['--strict'])).code).toBe(1)
+  for (const [code, verdict, ...args] of [
+    [0, '✔ passed'],
+    [1, '✖ failed', '--strict'],
+  ] as const) {
+    const stdout = expect.stringContaining(`\n\n${verdict}: 0 errors, 1 warning; `)
+    expect(await preflight(file, args)).toMatchObject({ code, stdout })
+  }
 })
 
 test('JSON is the only thing on standard output, and has a version', async () => {

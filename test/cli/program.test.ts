@@ -1,4 +1,8 @@
 import { expect, test } from 'vitest'
+import { failure } from '../../src/cli/context.ts'
+import { reportFault } from '../../src/cli/program.ts'
+import { PlatformError } from '../../src/core/errors.ts'
+import { testContext } from '../support/context.ts'
 import { run } from '../support/run.ts'
 
 test.each([
@@ -32,6 +36,16 @@ test.each([
   [['dispatch', '--dry-run'], '--dry-run looks into the store, so it needs --local.'],
   [['dispatch', '--local', '--url', 'http://127.0.0.1:1'], 'choose one of --local and --url.'],
   [['beat', 'backup', '--local', '--url', 'http://127.0.0.1:1'], 'choose one of --local and --url.'],
+  [['env', 'check'], "missing required argument 'file'. Add --help for usage."],
+  [
+    ['env', 'list', 'a.env'],
+    "too many arguments for 'list'. Expected 0 arguments but got 1: a.env. Add --help for usage.",
+  ],
+  [['preflight', '-e'], "option '-e, --env-file <file>' argument missing. Add --help for usage."],
+  [
+    ['env', 'verify', '--url', 'web=http://127.0.0.1:1'],
+    "required option '-e, --env-file <file>' not specified. Add --help for usage.",
+  ],
 ])(
   'wrong usage %j is exit 2 and one sentence, with the nearest name for a mistyped one',
   async (argv, sentence) => {
@@ -73,7 +87,11 @@ test('a fault is wrapped at words on a terminal, and a command in it stays on on
 })
 
 test('without arguments it shows its help on standard output, and --version the version alone', async () => {
-  expect(await run([])).toEqual({ code: 0, stdout: expect.stringMatching(/Usage: platformctl/), stderr: '' })
+  const help = { code: 0, stdout: expect.stringMatching(/^Usage: platformctl /), stderr: '' }
+  for (const argv of [[], ['help'], ['--help']]) expect(await run(argv)).toEqual(help)
+  // A command that only has commands was not told which.
+  const unnamed = { code: 2, stdout: '', stderr: expect.stringMatching(/^Usage: platformctl env /) }
+  expect(await run(['env'])).toEqual(unnamed)
   expect(await run(['--version'])).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
@@ -100,4 +118,30 @@ test('the help of preflight says its defaults as one would type them', async () 
   const { stdout } = await run(['preflight', '--help'])
   expect(stdout).toContain('(default: 15s)')
   expect(stdout).not.toContain('[]')
+})
+
+const coded = (code: string) => Object.assign(new Error('canary'), { code })
+
+test.each([
+  ['a full disk', coded('SQLITE_FULL'), 3, /: the store cannot be used: its disk is full\.\n$/],
+  [
+    'a server that is away',
+    new PlatformError('store_unavailable', 'Later.', { cause: coded('ECONNREFUSED') }),
+    3,
+    /: the store cannot be used: its server cannot be reached\.\n$/,
+  ],
+  // It says what may be lost.
+  [
+    'a store that closed itself',
+    new PlatformError('store_unavailable', 'Start anew.', { cause: coded('SQLITE_FULL'), final: true }),
+    3,
+    /: Start anew\.\n$/,
+  ],
+  ['a fault of ours in SQLite', coded('SQLITE_MISUSE'), 70, /: internal fault; /],
+  ['a refusal of several lines', failure('one\n::error::two'), 1, /: one\\n::error::two\n$/],
+])('%s ends a command with its exit code and a sentence, whatever its text', (_, fault, code, sentence) => {
+  const { context, stdout, stderr } = testContext()
+  expect(reportFault(fault, context)).toBe(code)
+  expect(stderr()).toMatch(sentence)
+  expect(stdout() + stderr()).not.toContain('canary')
 })

@@ -27,8 +27,9 @@ test.each([
 ])('a secret whose file ends with %s loses one newline at most', async (_, content, value) => {
   const cwd = await folderWith({ secret: content })
   const { context } = testContext({ cwd, env: { EMAIL_DISPATCH_SECRET_FILE: 'secret' } })
-  const { env } = await loadEnvironment(context, [])
+  const { env, secretFiles } = await loadEnvironment(context, [])
   expect(env).toEqual({ EMAIL_DISPATCH_SECRET: value })
+  expect(secretFiles).toEqual([path.join(cwd, 'secret')])
 })
 
 test('a secret in a file configures its group as its value would, also through the links of Kubernetes', async () => {

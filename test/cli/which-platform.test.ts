@@ -1,7 +1,9 @@
-import { chmod, chown, copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, chown, copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { execa } from 'execa'
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
+import { choosePlatform, takeConfigWords } from '../../src/cli/choose-platform.ts'
+import { leavePointer, writeRecord } from '../../src/core/daemon-record.ts'
 import { bin, type Daemon, platformctl, startDaemon } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { command } from '../support/in-process.ts'
@@ -352,7 +354,9 @@ test.runIf(process.getuid?.() === 0)(
   async () => {
     const { at, file, run, start } = await school()
     await start(['--env-file', at('srv/kiln.env'), '--data', at('data')])
-    for (const foreign of [file, at('srv/kiln.env'), at('data/daemon.json')]) {
+    const [pointer = ''] = await readdir(at('state/platformctl/daemons'))
+    const all = [file, at('srv/kiln.env'), at('data/daemon.json'), at(`state/platformctl/daemons/${pointer}`)]
+    for (const foreign of all) {
       await chown(foreign, 65_534, 65_534)
       const { stdout, stderr } = await run(['preflight'])
       expect(stderr).toContain(`is not used. The file belongs to another user (${foreign}).`)
@@ -361,6 +365,9 @@ test.runIf(process.getuid?.() === 0)(
     }
     await chmod(file, 0o666)
     expect((await run(['preflight'])).stderr).toContain('is not used')
+    // Nor where it is found beside an env file.
+    const beside = await run(['preflight', '--env-file', at('srv/kiln.env')])
+    expect(beside).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('Other users may write') })
     // Of another account, as a systemd unit's: it is named how to act as that one, rather than on something else.
     await chown(at('data'), 65_534, 65_534)
     expect(await run(['course', 'status'])).toMatchObject({
@@ -419,3 +426,56 @@ test.runIf(process.getuid?.() === 0)(
     expect(exitCode).toBe(0)
   },
 )
+
+/** A daemon of this process, as its record and its pointer say it. */
+async function recorded({ at, file }: Awaited<ReturnType<typeof school>>, definition = file) {
+  await mkdir(at('data'), { recursive: true })
+  writeRecord(at('data'), {
+    version: 1,
+    pid: process.pid,
+    host: 'here',
+    startedAt: '2026-11-22T00:00:00.000Z',
+    build: null,
+    platform: { name: 'Kiln School', definition, fingerprint: null },
+    store: { kind: 'sqlite', location: at('data/platform.sqlite') },
+    envFiles: [],
+    schedule: true,
+    urls: {},
+  })
+}
+
+test('the definition that is named wins, then that of this folder, then one beside the env file, then the daemon’s', async () => {
+  const it = await school()
+  const define = async (folder: string, name: string) => {
+    await mkdir(it.at(folder), { recursive: true })
+    await writeFile(it.at(`${folder}/platform.config.json`), JSON.stringify({ preset: 'base', name }))
+  }
+  await define('elsewhere', 'Here')
+  await define('far', 'Far')
+  await recorded(it, it.at('far/platform.config.json'))
+  const data = ['--data', it.at('data')]
+  const words = [...data, '--env-file', it.at('srv/kiln.env')]
+  const which = async (...args: string[]) =>
+    /^Platform {2}(.*), defined by /m.exec((await it.run(['preflight', ...args])).stdout)?.[1]
+  expect(await which(...words, '--config', it.at('far/platform.config.json'))).toBe('Far')
+  expect(await which(...words)).toBe('Here')
+  await rm(it.at('elsewhere/platform.config.json'))
+  expect(await which(...words)).toBe('Kiln School')
+  expect(await which(...data)).toBe('Far')
+  // Also of the folder that is used when none is named.
+  await rename(it.at('data'), it.at('elsewhere/.platformctl'))
+  expect(await which()).toBe('Far')
+})
+
+test('a daemon or a demo that is started takes nothing over from the daemon that runs here', async () => {
+  const it = await school()
+  await recorded(it)
+  onTestFinished(leavePointer(it.at('state/platformctl/daemons'), it.at('data')))
+  const machine = { cwd: it.at('elsewhere'), env: { XDG_STATE_HOME: it.at('state') }, say() {} }
+  const chosen = async (name: string) => {
+    const { platform, daemon } = await choosePlatform(takeConfigWords([name]), machine)
+    return [platform.name, daemon?.dataFolder]
+  }
+  expect(await chosen('preflight')).toEqual(['Kiln School', it.at('data')])
+  for (const name of ['daemon', 'demo']) expect(await chosen(name)).toEqual(['platformctl', undefined])
+})

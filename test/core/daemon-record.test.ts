@@ -8,12 +8,16 @@ import {
   type DaemonRecord,
   isRunning,
   leavePointer,
+  ownPointerFolder,
+  pointerFolders,
   pointersIn,
   readRecord,
   recordDaemon,
+  recordedStore,
   recordFile,
   writeRecord,
 } from '../../src/core/daemon-record.ts'
+import { secret } from '../../src/core/secret.ts'
 import { emptyFolder } from '../support/folder.ts'
 
 const recordOf = (pid: number, parts: Partial<DaemonRecord> = {}): DaemonRecord => ({
@@ -121,3 +125,32 @@ test.skipIf(process.platform === 'win32')(
     expect(existsSync(elsewhere)).toBe(false)
   },
 )
+
+test.runIf(posix)(
+  'a daemon is found by its user in the state folder, and by everybody if root or the system runs it',
+  () => {
+    const [own, state, everybody] = [
+      '/h/.local/state/platformctl/daemons',
+      '/s/platformctl/daemons',
+      '/run/platformctl',
+    ]
+    const isRoot = process.geteuid?.() === 0
+    for (const [env, left, looked] of [
+      [{ HOME: '/h' }, isRoot ? everybody : own, own],
+      [{ HOME: '/h', XDG_STATE_HOME: '/s' }, state, state],
+      [{ HOME: '/h', RUNTIME_DIRECTORY: everybody }, everybody, own],
+      [{ HOME: 'h' }, isRoot ? everybody : undefined, undefined],
+    ] as const) {
+      expect(ownPointerFolder(env)).toBe(left)
+      expect(pointerFolders(env)).toEqual([...(looked === undefined ? [] : [looked]), everybody])
+    }
+  },
+)
+
+test('a record names a PostgreSQL by its server and database, and no user or password of it', () => {
+  const url = secret('postgres://canary:canary@db.example:5433/platform?options=canary')
+  expect(recordedStore({ kind: 'postgres', url })).toEqual({
+    kind: 'postgres',
+    location: 'db.example:5433/platform',
+  })
+})

@@ -57,11 +57,15 @@ test('the demo takes its folder away when its terminal is closed', async () => {
   onTestFinished(() => void demo.kill('SIGKILL'))
   await expect.poll(() => readdirSync(TMPDIR).length, { timeout: 20_000 }).toBe(1)
   demo.kill('SIGHUP')
-  await demo
+  expect(await demo).toMatchObject({ exitCode: 0, stdout: '' })
+  expect((await demo).stderr).toMatch(/stopped; nothing left behind$/)
   expect(readdirSync(TMPDIR)).toEqual([])
 })
 
-test('after SIGTERM it fails its health while it keeps serving, then ends with 0', async () => {
+test.each([
+  ['SIGTERM', 143],
+  ['SIGINT', 130],
+] as const)('after SIGTERM it fails its health while it keeps serving, until %s', async (second, code) => {
   const it = await daemon(['--grace', '30'])
   void it.stop()
   const stopping = () => it.lines.some(({ event }) => event === 'stopping')
@@ -74,7 +78,7 @@ test('after SIGTERM it fails its health while it keeps serving, then ends with 0
   })
   expect((await fetch(`${it.urls.web}/lessons/1`)).status).toBe(200)
   // A second signal means it: nobody waits for the rest of the grace.
-  expect(await it.stop()).toBe(143)
+  expect(await it.stop(second)).toBe(code)
 })
 
 test('under systemd it tells where it listens and that it stops; Ctrl-C ends it without the grace', async () => {

@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { platformctl, startDaemon } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { behindProxy } from '../support/proxy.ts'
 import { healthBody, serve } from '../support/servers.ts'
 
 test('the smoke test of a deployment waits through the restart for the new build, and passes once it stays', async () => {
@@ -58,4 +59,19 @@ test('as a HEALTHCHECK it loads no fetch, no TLS, no resolver and no child proce
   expect(
     loaded.filter((name) => /undici|^tls$|^https$|^dns$|child_process$|^zlib$|^crypto$/.test(name)),
   ).toEqual([])
+})
+
+test('a command goes through the proxy of its environment, and past it to a name in NO_PROXY', async () => {
+  const cwd = await emptyFolder()
+  const { asked, env } = await behindProxy(await serve((_, response) => response.end(healthBody())))
+  const health = async (more: Record<string, string>) =>
+    (
+      await platformctl(['health', '--url', 'web=http://a.invalid', '--quiet'], {
+        cwd,
+        env: { ...env, ...more },
+      })
+    ).exitCode
+  expect(await health({})).toBe(0)
+  expect(await health({ NO_PROXY: 'a.invalid' })).toBe(1)
+  expect(asked).toEqual(['CONNECT a.invalid:80'])
 })

@@ -174,3 +174,18 @@ test('a runtime without a compile cache, as Deno, starts the command line all th
   })
   expect(result).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+$/), stderr: '' })
 })
+
+test.each([
+  ['20.20.2', 2],
+  ['22.17.1', 2],
+  ['22.18.0', 0],
+  ['24.0.0', 0],
+])('on Node %s the command ends with %i, and says which Node it needs', async (node, exitCode) => {
+  const as = `data:text/javascript,Object.defineProperty(process.versions, 'node', { value: '${node}' })`
+  expect(await version({ NODE_OPTIONS: `--import=${encodeURI(as)}` }, { reject: false })).toMatchObject({
+    exitCode,
+    stderr: expect.stringMatching(
+      exitCode === 0 ? /^$/ : `^platformctl needs Node 22\\.18 or newer and this is ${node}: .*\\.$`,
+    ),
+  })
+})

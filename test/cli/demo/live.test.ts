@@ -1,16 +1,17 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { createLive, steppingClock } from '../../../src/cli/demo/live.ts'
 import { livePage } from '../../../src/cli/demo/live-page.ts'
+import { serve } from '../../support/servers.ts'
 
 /** A live page whose mail can be broken, and what was done to it. */
-async function page() {
+async function page(web = 'http://127.0.0.1:1') {
   const done: string[] = []
   const live = createLive(steppingClock())
   onTestFinished(() => live.close())
   const note = (text: string) => async () => void done.push(text)
   await live.show({
     name: 'Kiln School',
-    web: 'http://127.0.0.1:1',
+    web,
     serviceLabel: '',
     breaks: {
       mail: () => {
@@ -62,4 +63,39 @@ test('before the page knows its services, its buttons have names all the same', 
   const buttons = (await livePage().text()).match(/<button data-act.*?<\/button>/g) ?? []
   expect(buttons).toContain('<button data-act="service" disabled>Stop a service</button>')
   expect(buttons.join('')).not.toContain('{')
+})
+
+test('the page frames the platform, whose pages refuse any other frame, and takes the forms in it for its own', async () => {
+  const asked: unknown[] = []
+  const web = await serve(({ url, headers }, response) => {
+    asked.push([url, headers.origin])
+    response
+      .writeHead(303, { 'content-security-policy': "img-src data:; frame-ancestors 'none'", location: '/x' })
+      .end()
+  })
+  const { shown } = await page(web)
+  const { site } = (await shown()) as { site: string }
+  const answers = await Promise.all(
+    [site, 'https://other.example'].map((origin) =>
+      fetch(`${site}/lessons/1?a=b`, { headers: { origin }, redirect: 'manual' }),
+    ),
+  )
+  expect(answers[0]?.status).toBe(303)
+  expect(answers[0]?.headers.get('content-security-policy')).toBe(
+    'img-src data:; frame-ancestors http://127.0.0.1:* http://localhost:*',
+  )
+  expect(asked.sort()).toEqual([
+    ['/lessons/1?a=b', web],
+    ['/lessons/1?a=b', 'https://other.example'],
+  ])
+})
+
+test('an alert of the platform is on the page, and in its story', async () => {
+  const { live, shown } = await page()
+  const body = JSON.stringify({ data: { title: 'Mail is failing', text: 'No answer' } })
+  expect((await live.pages.request('/hook', { method: 'POST', body })).status).toBe(204)
+  expect(await shown()).toMatchObject({
+    alerts: [{ title: 'Mail is failing', text: 'No answer' }],
+    story: [{ text: 'Alert: Mail is failing' }],
+  })
 })

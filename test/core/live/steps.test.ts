@@ -359,6 +359,9 @@ describe('targets', () => {
     ...[
       ['refused the connection', 'live-unreachable'],
       ['did not answer within 5 s', 'live-unreachable'],
+      ['broke the connection', 'live-unreachable'],
+      ['has a host name that does not resolve', 'live-unreachable'],
+      ['has no connection left', 'live-unreachable'],
       ['refused the user or the password', 'live-unauthorised'],
       ['has no such database', 'live-store'],
     ].map(([said, id]): [unknown, string] => [
