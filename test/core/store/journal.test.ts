@@ -5,7 +5,7 @@ import Database from 'better-sqlite3'
 import { execa } from 'execa'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { suppressionHash } from '../../../src/core/course/links.ts'
-import { DAY_MS } from '../../../src/core/durations.ts'
+import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
 import { storeState } from '../../../src/core/health/engine-probes.ts'
 import { attempt } from '../../../src/core/is-record.ts'
 import { recipientHashes } from '../../../src/core/mail/send-once.ts'
@@ -64,6 +64,13 @@ test('a restore elsewhere needs the journal of the replaced store, and names the
   await expect(it.restore({ now: NOW + 5000 }, 'lost/platform.sqlite')).rejects.toThrow(
     /is not the journal of its store/,
   )
+  // Without any journal, the replaced store still names those who left it.
+  await rm(it.at('lost/platform-journal.jsonl'))
+  expect(await it.restore({ now: NOW + 5000, withoutJournal: true }, 'lost/platform.sqlite')).toMatchObject({
+    replayed: { unsubscribed: 1 },
+    uncoveredSince: NOW,
+  })
+  expect(await it.states('lost/platform.sqlite')).toEqual(['confirmed', 'unsubscribed', 'confirmed'])
 })
 
 test('a restore does again what happened after the backup, in its place or elsewhere: unsubscribes, undone ones and erasures', async () => {
@@ -172,6 +179,43 @@ test('a restore ends the course of somebody who left when it had begun again aft
   expect(await after.course.find('ada@example.com')).toMatchObject({ state: 'unsubscribed', enrolment: 1 })
 })
 
+test('somebody who had left and come back before the backup is still in the course after a restore', async () => {
+  const it = await storeWith('ada')
+  await it.leave('ada')
+  await subscribe(it.store, 'ada', NOW + 2 * HOUR_MS)
+  await it.backup()
+  await it.store.close()
+  for (const now of [NOW + DAY_MS, NOW + 2 * DAY_MS]) {
+    expect((await it.restore({ now })).replayed).toMatchObject({ unsubscribed: 0 })
+    expect(await it.states()).toEqual(['confirmed'])
+  }
+})
+
+test('the journal names those whose course ended because a lesson or a notice to them bounced for good', async () => {
+  const it = await three()
+  await it.backup()
+  const { course } = it.store
+  const problem = { kind: 'bounced', reason: 'no such mailbox', since: NOW + 1 } as const
+  const claims = await course.claimDue({ now: NOW, limit: 9, retries: 0, leaseMs: 60_000, call: 'c' })
+  const end = { sent: false, end: true, failures: 1, problem }
+  await course.settle(claims.flatMap((claim) => (claim.id === 'ada' ? outcomeOf(claim, NOW + 1, end) : [])))
+  const queued = { id: 'm', stream: 'notice', key: 'm', expiresAt: NOW + DAY_MS } as const
+  const { message } = await course.requestConfirmation(asked('mary', NOW, { message: queued }))
+  if (message === undefined) throw new TypeError('a message was queued')
+  await course.settleMessages([
+    {
+      claim: { ...message, subscription: 'grace' },
+      record: { result: 'over', nextAttemptAt: NOW, failures: 1, problem, untried: false },
+      ...{ now: NOW + 1, outcome: 'permanent', reason: problem.reason, providerId: undefined },
+    },
+  ])
+  expect(await course.findById('grace')).toMatchObject({ state: 'unsubscribed' })
+  await it.store.close()
+  // Where the machine is lost, only the journal says it.
+  expect((await it.restore({ journal: it.journal }, ELSEWHERE)).replayed).toMatchObject({ unsubscribed: 2 })
+  expect(await it.states(ELSEWHERE)).toEqual(['unsubscribed', 'unsubscribed', 'confirmed'])
+})
+
 test('a line of a journal that this build cannot read is not left out without a word, and stays in the journal', async () => {
   const it = await three()
   await it.backup()
@@ -241,6 +285,23 @@ test('of somebody who was erased since the backup, a restore keeps nothing of wh
   expect(await again.feedback.listSuppressed(10)).toEqual([])
 })
 
+test('a restore erases again whom an erasure names by a hash alone, on whichever page of rows they are', async () => {
+  const it = await storeWith('zoe')
+  const beside = new Database(it.file)
+  beside.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
+    INSERT INTO subscription (id, identity, address, state, created_at)
+    SELECT 'p' || i, i || '@example.com', i || '@example.com', 'unconfirmed', ${NOW} FROM n`)
+  beside.close()
+  await it.backup()
+  await it.erase('zoe')
+  await it.store.close()
+  // As the rows of a store say it, which keep no id.
+  const hashes = (await it.journalText()).replace(/"rows":{[^}]*}/, '"rows":{"invites":[],"logins":[]}')
+  await writeFile(it.at('hashes.jsonl'), hashes)
+  await it.restore({ journal: it.at('hashes.jsonl') }, ELSEWHERE)
+  expect(await it.states(ELSEWHERE)).toEqual([undefined])
+})
+
 test('an unsubscribe counts while the journal cannot be written, health fails, and the journal catches up', async () => {
   const it = await three()
   await it.backup()
@@ -265,8 +326,11 @@ test('an unsubscribe counts while the journal cannot be written, health fails, a
       damaged: false,
       faults: [expect.stringMatching(/platform-journal\.jsonl cannot be written/)],
     })
+    expect((await maintenance.status()).verifiedAt).toBeUndefined()
   })
   expect(await health()).toMatchObject({ state: 'ok' })
+  await it.store.ping()
+  expect((await it.journalText()).match(/"ada"/g)).toHaveLength(1)
   expect(await it.journalText()).not.toContain('joan@')
   await maintenance.close()
   await it.store.close()
@@ -331,6 +395,9 @@ test('what the replaced store could not write to its journal is replayed all the
     await it.leave('ada')
     // No row says that an address was taken off the list.
     await it.release('joan', NOW + 1)
+    const maintenance = await openMaintenance({ kind: 'sqlite', file: it.file })
+    const exported = await maintenance.journal(NOW + 2).finally(() => maintenance.close())
+    expect(exported.map(({ what }) => what)).toEqual(['unsubscribed', 'released', 'anchor'])
   })
   await it.store.close()
   expect((await it.restore()).replayed).toMatchObject({ unsubscribed: 1, released: 1 })

@@ -31,7 +31,11 @@ async function dumped() {
   for (const name of EVERYBODY) await subscribe(store, name, NOW)
   await course.unsubscribe({ id: 'mary', enrolment: 1, now: NOW })
   await course.unsubscribe({ id: 'rose', enrolment: 1, now: NOW })
-  await sql(`INSERT INTO platformctl.login_request VALUES ('l', 'joan@example.com', 'https://x', 5)`)
+  await sql(
+    `INSERT INTO platformctl.login_request VALUES ('l', 'joan@example.com', 'https://x', 5)`,
+    `INSERT INTO platformctl.organisation VALUES ('o', 'Org')`,
+    `INSERT INTO platformctl.organisation_invite VALUES ('i', 'o', 'Joan@Example.com', 'https://x')`,
+  )
   const dumps = dumpsOf(sql)
   const hold = { streams: ['mail'], reason: 'wrong texts' } as const
   await store.sending.pause({ ...hold, now: NOW, audit: audited('pause', NOW) })
@@ -128,7 +132,8 @@ test('after an older dump was restored into PostgreSQL, nobody who left since th
       audit: expect.arrayContaining(['erase', 'restore']),
       held: [{ stream: 'notice', at: NOW + 1, reason: 'wrong texts' }],
     })
-    expect((await it.sql('SELECT id FROM platformctl.login_request')).rows).toEqual([])
+    for (const table of ['login_request', 'organisation_invite'])
+      expect((await it.sql(`SELECT id FROM platformctl.${table}`)).rows).toEqual([])
     // What an earlier run took over has gone on since.
     const incidents = await it.sql('SELECT closed_at FROM platformctl.incident')
     expect(incidents.rows).toEqual([{ closed_at: twice === 0 ? null : '5' }])
@@ -206,6 +211,7 @@ test('a journal written before the database was lost restores the same', async (
     expect(done.stdout).toMatch(
       /no earlier store could be read: what was sent after the backup is sent again/,
     )
+    expect(done.stdout).toMatch(/^changes up to \d{4}-.*Z are covered; later ones are lost$/m)
   }
   expect(await it.states()).toMatchObject({
     states: OUT,

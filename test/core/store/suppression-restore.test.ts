@@ -193,12 +193,17 @@ test('a restore tells the end of what was told after the backup, and repeats and
   await store.incidents.withdraw({ id: 'off', now: NOW })
   await store.heartbeats.beat({ name: 'backup', now: NOW + 5, failed: undefined })
   await openIncident(store.incidents, incidentWith({ openedAt: NOW }))
+  const update = { id: 'u', subject: 'one', text: 'Seen', state: 'identified', by: 'ada' } as const
+  await store.incidents.update({ ...update, at: NOW })
   await tell(store)
   await store.sentMail.begin({ ...mail, key: 'welcome', now: NOW + 5 })
   await store.sentMail.recordSent({ key: 'welcome', id: 'sent', now: NOW + 5 })
   await store.close()
   const left = new Database(it.file)
   left.exec(`DELETE FROM message WHERE id = 'ada'`)
+  // More than are copied at once; "welcome" comes after them.
+  left.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
+    INSERT INTO sent_mail (key, first_attempt_at) SELECT 'many ' || i, ${NOW + 5} FROM n`)
   left.close()
   // A file that is named for its sent records may be older.
   for (const [now, sentFrom] of [[NOW + 1000], [NOW + 2000, it.at('b.sqlite')]] as const) {
@@ -206,6 +211,7 @@ test('a restore tells the end of what was told after the backup, and repeats and
     const again = await it.open()
     expect(await again.incidents.silenceAt(NOW)).toBeUndefined()
     expect(await again.incidents.announcements(NOW)).toEqual([])
+    expect(await again.incidents.updates()).toMatchObject([{ id: 'u', text: 'Seen' }])
     expect(await again.sentMail.begin({ ...mail, key: 'welcome' })).toMatchObject({ sentId: 'sent' })
     expect(await again.sentMail.begin({ ...mail, key: 'before' })).toMatchObject({ sentId: 'later' })
     expect(await again.sentMail.begin({ ...mail, key: 'welcome', content: 'd' })).toBe('conflict')
