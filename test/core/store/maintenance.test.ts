@@ -68,6 +68,9 @@ test.each(['store.sqlite.zst', 'store.sqlite.gz', 'store.sqlite'])(
     await restore(name, at('new/platform.sqlite'), true)
     expect(await namesOf(at('new/platform.sqlite'))).toEqual(['ada@example.com'])
     expect(await readdir(at('new'))).toEqual(['platform.sqlite'])
+    const rights = async (file: string) => ((await stat(at(file))).mode & 0o777).toString(8)
+    if (process.platform !== 'win32')
+      expect([await rights('new'), await rights('new/platform.sqlite')]).toEqual(['700', '600'])
   },
 )
 
@@ -124,6 +127,17 @@ test('a restore refuses to replace a store; with force it keeps the one that was
       'platform.sqlite.before-20261121T072600Z',
     ].sort(),
   )
+  // The log alone of a store that was moved away: SQLite would read it into the restored one.
+  await mkdir(at('moved'))
+  await writeFile(at('moved/platform.sqlite-wal'), 'of another store')
+  const moved = { kind: 'sqlite', file: at('moved/platform.sqlite') } as const
+  const without = { from: at('b.sqlite.zst'), now, withoutJournal: true }
+  await expect(restoreStore(moved, { ...without, force: false })).rejects.toThrow(/--force replaces it/)
+  await restoreStore(moved, { ...without, force: true })
+  expect((await readdir(at('moved'))).sort()).toEqual([
+    'platform.sqlite',
+    'platform.sqlite.before-20261121T072600Z-wal',
+  ])
 })
 
 test('a restore is refused while a process has the store or the events of visitors open, and then neither is changed', async () => {
@@ -250,6 +264,14 @@ test('verify is remembered while every row is sound, and names the rows that bre
   })
   expect((await maintenance.status()).verifiedAt).toBeUndefined()
   change(`UPDATE subscription SET sent_days = '[]', next_attempt_at = ${NOW}`)
+  const orphan = "INSERT INTO confirmation (token_hash, subscription, created_at) VALUES ('t', 'nobody', 1)"
+  change(`PRAGMA foreign_keys = OFF; ${orphan}`)
+  expect(await maintenance.verify(NOW)).toMatchObject({
+    ok: false,
+    damaged: false,
+    faults: ['confirmation: a row refers to a subscription that does not exist'],
+  })
+  change(`DELETE FROM confirmation WHERE token_hash = 't'`)
   const sound = { ok: true, damaged: false, checked: 1, faults: [], moreFaults: 0 }
   expect(await maintenance.verify(NOW)).toEqual(sound)
   expect(await maintenance.status()).toMatchObject({
