@@ -1,4 +1,4 @@
-import { readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { chown, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { execa } from 'execa'
@@ -14,7 +14,7 @@ import { subscribe } from '../../support/subscribers.ts'
 
 const NOW = Date.UTC(2026, 10, 21)
 
-/** An SQLite store with a row in every table, and an empty database. */
+/** An SQLite store with a row in every table, in one of them more than a page, and an empty database. */
 async function stores() {
   const file = await newFile('platform.sqlite')
   const cwd = path.dirname(file)
@@ -24,8 +24,10 @@ async function stores() {
   const database = new Database(file)
   database.exec(`
     UPDATE subscription SET sent_days = '[1]', next_attempt_at = ${NOW + 86_400_000} WHERE id = 'ada';
-    INSERT INTO suppression VALUES ('s', 1); INSERT OR IGNORE INTO handled_hour (hour) VALUES ('2026-11-21T04');
-    INSERT INTO meta VALUES ('link_key', 'k'); INSERT INTO meta VALUES ('verified_at', '1'), ('backup_at', '1'), ('journal_owed', '1');
+    INSERT INTO suppression VALUES ('s', 1);
+    INSERT OR IGNORE INTO handled_hour (hour) VALUES ('2026-11-21T04');
+    INSERT INTO meta VALUES ('link_key', 'k'), ('address_key', 'a'), ('platform', 'Kiln School'), ('journal_anchor', 'n');
+    INSERT INTO meta VALUES ('verified_at', '1'), ('backup_at', '1'), ('journal_owed', '1');
     INSERT INTO organisation VALUES ('o', 'Org', NULL); INSERT INTO organisation_admin VALUES ('o', 'ada');
     INSERT INTO organisation_invite VALUES ('i', 'o', 'x@example.com', 'https://x', NULL);
     INSERT INTO message VALUES ('m', 'confirmation', 'confirmation.m', 'ada', '{}', 1, 2, 3, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 'i', 'webhook');
@@ -35,7 +37,7 @@ async function stores() {
     INSERT INTO payment_event VALUES ('p', 't', 1, 2, 3);
     INSERT INTO course_plan VALUES ('pottery', 'v', '{}', 1); INSERT INTO course_text VALUES ('h', 'md', 'en', 'Clay'); INSERT INTO enrol_request VALUES ('order.1', 'ada', 1);
     INSERT INTO audit VALUES (1, 'a', 'erase', 'ops', 'box-1', 's', NULL);
-    INSERT INTO feedback_event VALUES ('f', 1);
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1001) INSERT INTO feedback_event SELECT 'f' || i, i FROM n;
     INSERT INTO mailbox (identity, soft_bounces, soft_since, soft_until) VALUES ('x@example.com', 1, 2, 3);
     INSERT INTO mail_minute VALUES (1, 'sent', 2);
     INSERT INTO mail_day VALUES ('2026-11-21', 'smtp', 'other', 'sent', 2);
@@ -92,7 +94,10 @@ test('a store is copied into PostgreSQL with every row of every table, and works
   expect(await query(`SELECT sent_days FROM platformctl.subscription WHERE id = 'ada'`)).toEqual([
     { sent_days: [1] },
   ])
-  expect(await query(`SELECT value FROM platformctl.meta WHERE name = 'link_key'`)).toEqual([{ value: 'k' }])
+  const known = await query(
+    `SELECT value FROM platformctl.meta WHERE value IN ('k', 'a', 'n', 'Kiln School')`,
+  )
+  expect(known).toHaveLength(4)
   // When it was verified, backed up and so on is said of that store alone.
   expect(await query(`SELECT name FROM platformctl.meta WHERE value = '1' OR name = 'journal_owed'`)).toEqual(
     [],
@@ -226,7 +231,7 @@ function rowsOf(file: string) {
     database
       .prepare(`SELECT * FROM ${table}`)
       .all()
-      .filter((row) => table !== 'meta' || (row as { name: string }).name === 'link_key'),
+      .filter((row) => table !== 'meta' || /^(?:k|a|n|Kiln School)$/.test((row as { value: string }).value)),
   ])
   database.close()
   return Object.fromEntries(rows)
@@ -236,9 +241,13 @@ test('a store comes back from PostgreSQL into a file with every row of every tab
   const { file, url, copy, back, query } = await stores()
   await copy('--to', url)
   const returned = `${file}.returned`
+  const isRoot = process.getuid?.() === 0
+  if (isRoot) await chown(path.dirname(file), 65534, 65534)
   expect(await back('sqlite:platform.sqlite.returned')).toMatchObject(COPIED)
   expect(rowsOf(returned)).toEqual(rowsOf(file))
-  expect((await stat(returned)).mode & 0o777).toBe(0o600)
+  // For the daemon's user alone, also where root copies.
+  for (const made of [returned, path.join(path.dirname(file), 'platform.sqlite-journal.jsonl')])
+    expect(await stat(made)).toMatchObject({ mode: 0o100600, ...(isRoot && { uid: 65534, gid: 65534 }) })
   expect(await back('sqlite:platform.sqlite.returned', '--verify')).toMatchObject({ exitCode: 0 })
   expect(await back('sqlite:platform.sqlite.returned', '--resume')).toMatchObject(NOTHING_LEFT)
   await query(`INSERT INTO platformctl.login_request VALUES ('here', 'y@example.com', 'https://y', 5)`)
@@ -258,6 +267,14 @@ test('the way back into a file leaves an existing file as it is, and is refused 
     stderr: expect.stringContaining(`${file} exists and was left as it is: move it away`),
   })
   expect(await readFile(file)).toEqual(before)
+  // The log of a store that was moved away would be read into the copy.
+  const log = path.join(path.dirname(file), 'new.sqlite-wal')
+  await writeFile(log, '')
+  expect(await back('sqlite:new.sqlite')).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining(`${log} exists and was left as it is`),
+  })
+  await rm(log)
   const daemon = await openStore(address)
   await daemon.course.find('nobody')
   expect(await back('sqlite:new.sqlite')).toMatchObject({
