@@ -50,17 +50,18 @@ describe.each(STORES.filter((kind) => kind !== 'memory'))('the directory on %s',
 })
 
 describe.each(STORES.filter((kind) => kind !== 'memory'))('an erasure on %s', (kind) => {
-  test('finds the address in capitals, also those of letters beyond ASCII', async () => {
-    const rows = `INSERT INTO login_request VALUES ('l1', 'Ada@BÜCHER.example', '/l', 1), ('l2', 'ada@zürich.example', '/l', 1)`
+  test('finds the address in capitals, also those of letters beyond ASCII, and takes the records of nobody else', async () => {
+    const rows = `INSERT INTO login_request VALUES ('l1', 'Ada@BÜCHER.example', '/l', 1), ('l2', 'ada@zürich.example', '/l', 1), ('l3', 'ADA@Example.com', '/l', 1)`
     const { course } = await storeWithRecords(kind, rows)
-    const erased = await course.erase({
-      identity: 'ada@xn--bcher-kva.example',
-      spellings: ['ada@xn--bcher-kva.example', 'ada@bücher.example'],
-      recipients: [],
-      suppressionHash: 'hash',
-      now: NOW,
-    })
-    expect(erased.related).toBe(1)
+    for (const spellings of [
+      ['ada@xn--bcher-kva.example', 'ada@bücher.example'],
+      ['ada@zürich.example'],
+      ['ada@example.com'],
+    ]) {
+      const [identity = ''] = spellings
+      const asked = { identity, spellings, recipients: [], suppressionHash: 'hash', now: NOW }
+      expect(await course.erase(asked)).toEqual({ existed: false, related: 1, bytesGone: true })
+    }
   })
 })
 
