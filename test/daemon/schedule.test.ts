@@ -1,11 +1,12 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createHours } from '../../src/core/course/hours.ts'
-import { HOUR_MS, MINUTE_MS } from '../../src/core/durations.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/durations.ts'
 import { silentLog, systemClock, systemRandom } from '../../src/core/host.ts'
 import type { Store } from '../../src/core/store/store.ts'
 import { startDispatching, startSchedule } from '../../src/daemon/schedule.ts'
 import { newStoreUrl, opened } from '../support/opened.ts'
 import { addressOf, openTestStore } from '../support/stores.ts'
+import { asked } from '../support/subscribers.ts'
 import { testTransport } from '../support/test-transport.ts'
 
 async function hours() {
@@ -181,7 +182,9 @@ test('somebody whom a daemon enrols under a clock three days ahead gets the seco
   })
   const { platform } = opened({ env: { STORE_URL: await newStoreUrl() }, mailer, clock })
   const host = { clock, timer: systemClock, log: silentLog, random: systemRandom }
-  const schedule = startDispatching(host, platform, await platform.store())
+  const store = await platform.store()
+  await store.course.requestConfirmation(asked('long-ago', now - 31 * DAY_MS))
+  const schedule = startDispatching(host, platform, store)
   onTestFinished(() => schedule.stop())
   const pass = async (ms: number) => {
     now += ms
@@ -191,6 +194,8 @@ test('somebody whom a daemon enrols under a clock three days ahead gets the seco
   now += 72 * HOUR_MS
   await (await platform.course()).enrol({ spelling: 'a@example.com', identity: 'a@example.com' })
   expect(await pass(MINUTE_MS)).toBe(1)
+  // What is old goes with the hour's work.
+  expect(await store.course.findById('long-ago')).toBeUndefined()
   expect(await pass(-72 * HOUR_MS)).toBe(1)
   expect(await pass(23 * HOUR_MS)).toBe(1)
   expect(await pass(HOUR_MS)).toBe(2)

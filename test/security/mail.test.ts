@@ -285,10 +285,14 @@ describe.each(STORES)('on the store %s', (kind) => {
     await course.requestConfirmation(asked('again', start))
     await course.requestConfirmation(asked('again', NOW - 5 * DAY))
     await subscribe({ course }, 'confirmed', start)
+    // The row of somebody who left keeps them from being mailed again.
+    await subscribe({ course }, 'left', start)
+    await course.unsubscribe({ id: 'left', enrolment: 1, now: start + 1 })
     await course.requestConfirmation(asked('fresh', NOW - DAY))
     await course.pruneUnconfirmed(NOW - UNCONFIRMED_KEPT_MS)
     expect(await course.findById('old')).toBeUndefined()
-    expect((await course.counts(NOW)).byState).toMatchObject({ unconfirmed: 2, confirmed: 1 })
+    const counts = { unconfirmed: 2, confirmed: 1, unsubscribed: 1 }
+    expect((await course.counts(NOW)).byState).toMatchObject(counts)
     expect(await course.findById('again')).toBeDefined()
   })
 

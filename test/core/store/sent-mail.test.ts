@@ -3,6 +3,7 @@ import { lessonsKey } from '../../../src/core/course/host.ts'
 import { DAY_MS } from '../../../src/core/durations.ts'
 import { RECIPIENT_CAPS } from '../../../src/core/mail/send-once.ts'
 import type { Store } from '../../../src/core/store/store.ts'
+import { byHand } from '../../support/by-hand.ts'
 import { addressOf, openTestStore, STORES } from '../../support/stores.ts'
 
 const NOW = Date.parse('2026-11-21T08:00:00Z')
@@ -10,6 +11,8 @@ const HOUR = 60 * 60 * 1000
 const MAIL = { key: 'mail', now: NOW, recipient: 'r', caps: RECIPIENT_CAPS, content: 'c' }
 /** The same mail, sent by the store's own queue. */
 const QUEUED = { stream: 'mail', address: 'ada@example.com', payload: '{}' } as const
+/** What is left in the store of who was to get a mail, and of what it said. */
+const KEPT_OF = 'SELECT address, payload FROM message'
 const KINDS = STORES.filter((kind) => kind !== 'memory')
 
 describe.each(KINDS)('on the store %s', (kind) => {
@@ -65,11 +68,13 @@ describe.each(KINDS)('on the store %s', (kind) => {
   })
 
   test('a mail that expired while its stream was paused is recorded, without what it said, and deleted a month later', async () => {
-    const { course, sentMail, sending } = await openTestStore(await addressOf(kind))
+    const address = await addressOf(kind)
+    const { course, sentMail, sending } = await openTestStore(address)
     await sentMail.begin({ ...MAIL, mail: QUEUED })
     const at = NOW + 40 * DAY_MS
     await course.pruneUnconfirmed(at - 30 * DAY_MS)
     expect(await sending.queue(at)).toMatchObject([{ stream: 'mail', due: 0, failed: 1 }])
+    expect(await byHand(address, KEPT_OF)).toEqual([{ address: null, payload: '' }])
     expect(await course.claimMessages({ stream: 'mail', now: at, limit: 9, leaseMs: 90_000 })).toEqual([])
     await course.pruneUnconfirmed(at + 1)
     expect(await sending.queue(at)).toEqual([])
@@ -90,6 +95,14 @@ describe.each(KINDS)('on the store %s', (kind) => {
     expect(await sentMail.begin({ ...MAIL, content: 'another' })).toBe('conflict')
   })
 
+  test('a mail whose note a build before left without its content takes the first that comes, and no other', async () => {
+    const address = await addressOf(kind)
+    const { sentMail } = await openTestStore(address)
+    await byHand(address, `INSERT INTO sent_mail (key, first_attempt_at) VALUES ('mail', ${NOW - HOUR})`)
+    expect(await sentMail.begin(MAIL)).toMatchObject({ firstAttemptAt: NOW - HOUR })
+    expect(await sentMail.begin({ ...MAIL, content: 'another' })).toBe('conflict')
+  })
+
   test('a mail in hand is taken by no other process when the clock of leases goes back a little, but after a reboot', async () => {
     let elapsed = 1_000_000
     const store = await openTestStore(await addressOf(kind), () => elapsed)
@@ -107,7 +120,8 @@ describe.each(KINDS)('on the store %s', (kind) => {
 
   test('who lost a mail to another process decides nothing more of it, but that it was sent; stored anew, it begins anew', async () => {
     let elapsed = 1_000_000
-    const { sentMail, course } = await openTestStore(await addressOf(kind), () => elapsed)
+    const address = await addressOf(kind)
+    const { sentMail, course } = await openTestStore(address, () => elapsed)
     const take = (now = NOW) => course.claimMessages({ stream: 'mail', now, limit: 9, leaseMs: 90_000 })
     const settle = (claims: Awaited<ReturnType<typeof take>>, result: 'sent' | 'waits' | 'over') => {
       const problem = result === 'over' ? ({ kind: 'parked', reason: 'no', since: NOW } as const) : undefined
@@ -129,6 +143,7 @@ describe.each(KINDS)('on the store %s', (kind) => {
     expect(held).toMatchObject([{ attempts: 0, unknownSince: NOW }])
     await settle(held, 'waits')
     await settle(await take(), 'over')
+    expect(await byHand(address, KEPT_OF)).toEqual([{ address: null, payload: '' }])
     await sentMail.begin({ ...MAIL, now: NOW + HOUR, mail: QUEUED })
     const expiresAt = NOW + HOUR + 3 * DAY_MS
     expect(await take(NOW + HOUR)).toMatchObject([{ attempts: 0, unknownSince: undefined, expiresAt }])
