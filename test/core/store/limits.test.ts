@@ -12,6 +12,7 @@ import { copyStore, openMaintenance } from '../../../src/core/store/open.ts'
 import { createPool, guarded, transaction } from '../../../src/core/store/postgres/connection.ts'
 import { connect, guard } from '../../../src/core/store/sqlite/connection.ts'
 import { failed, moveIntoPlace } from '../../../src/core/store/sqlite/files.ts'
+import { byHand } from '../../support/by-hand.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { begin } from '../../support/learning.ts'
 import { addressOf, newDatabase, openTestStore } from '../../support/stores.ts'
@@ -76,6 +77,14 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(new Set(kinds).size).toBe(kinds.length)
     expect(kinds).toHaveLength(3)
   })
+
+  test('a confirmation to somebody whom a build before stored without a mailbox counts, too', async () => {
+    const address = await addressOf(kind)
+    const { course } = await openTestStore(address)
+    await course.requestConfirmation(asked('ada', NOW))
+    await byHand(address, 'UPDATE subscription SET mailbox_key = NULL')
+    expect(await course.requestConfirmation(asked('ada', NOW + 1))).toMatchObject({ mail: false })
+  })
 })
 
 test('the status of a file says its schema and size, and when it was last backed up, if it was', async () => {
@@ -86,6 +95,8 @@ test('the status of a file says its schema and size, and when it was last backed
   expect(status.bytes).toBeGreaterThan(0)
   const maintenance = await openMaintenance({ kind: 'sqlite', file })
   onTestFinished(() => maintenance.close())
+  await expect(maintenance.backup(file, NOW)).rejects.toThrow('exists and was left as it is')
+  expect(await store.status()).toMatchObject({ backupAt: undefined })
   await maintenance.backup(path.join(path.dirname(file), 'backup.sqlite'), NOW + 1)
   expect(await store.status()).toMatchObject({ backupAt: NOW + 1 })
   const memory = await openTestStore(undefined)

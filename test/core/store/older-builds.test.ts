@@ -202,6 +202,19 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     ])
   })
 
+  test('which lessons somebody had is still true after an older build has ended their course early, or begun it anew', async () => {
+    const it = await beside('0.2.0')
+    const set = (columns: string) => it.old.run(`UPDATE ${it.table} SET ${columns}`)
+    await set(
+      `sent_days = '[1,2]', sent_lessons = '["a","b"]', needs = 2, lessons = 3, next_attempt_at = NULL`,
+    )
+    await set('lessons = 2')
+    expect(await it.find('p0')).toMatchObject({ promised: 3, sentLessons: ['a', 'b'] })
+    await set(`enrolment = 2, sent_days = '[]', next_attempt_at = ${it.now()}`)
+    const anew = { enrolment: 2, promised: undefined, sentLessons: undefined, needs: 0 }
+    expect(await it.find('p0')).toMatchObject(anew)
+  })
+
   test('people confirm, leave, come back and are erased through an older build as before', async () => {
     const it = await beside('0.1.0', 2)
     await it.enrol('ada')

@@ -88,6 +88,8 @@ test.each(['sqlite', 'postgres'] as const)(
     const maintenance = await openMaintenance(isFile ? { kind, file } : address)
     onTestFinished(() => maintenance.close())
     expect(await maintenance.verify(0)).toMatchObject({ ok: true, damaged: false, faults: [] })
+    const steps = await maintenance.pending()
+    expect([steps[0]?.version, steps.at(-1)?.version]).toEqual([12, SQLITE_STEPS.length])
     await maintenance.migrate()
     expect(await maintenance.verify(0)).toMatchObject({ ok: true, checked: 1 })
   },

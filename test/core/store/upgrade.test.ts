@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { hashToken, unsubscribeBy } from '../../../src/core/course/links.ts'
@@ -5,7 +6,7 @@ import { systemClock } from '../../../src/core/host.ts'
 import type { Message } from '../../../src/core/mail/mailer.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { POSTGRES_STEPS, SQLITE_STEPS } from '../../../src/core/store/migrations.ts'
-import { compareStores, copyStore } from '../../../src/core/store/open.ts'
+import { compareStores, copyStore, restoreStore } from '../../../src/core/store/open.ts'
 import { createPool } from '../../../src/core/store/postgres/connection.ts'
 import { migrate as migratePostgres } from '../../../src/core/store/postgres/sql.ts'
 import { connect } from '../../../src/core/store/sqlite/connection.ts'
@@ -217,6 +218,14 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
         sentDays: JSON.parse(row.sent_days ?? '[]'),
         nextAttemptAt: row.next_attempt_at,
       })
+    // An import asks for a proof of consent, so an export has one of everybody.
+    for await (const page of course.people())
+      for (const { address, state, consentAt, consentHow = '' } of page)
+        if (state !== 'unconfirmed')
+          expect([consentAt, consentHow], address).toEqual([
+            expect.any(String),
+            expect.stringMatching(/link/),
+          ])
     const due = Object.entries(DUE).map(([who, lesson]) => ({ who, lesson }))
     const [unknown] = await course.findPerson(addressOf('unknown'))
     const messageId = unknown && (await course.messageIdOf(unknown))
@@ -351,6 +360,22 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
   })
 })
 
+/** The lessons that one dispatch call of this build sends from a store. */
+async function sentFrom(url: string): Promise<readonly string[]> {
+  const sent: string[] = []
+  const opened = openOn(url, ({ to, key }) => {
+    const [, lesson] = /^course-day-(\d)\./.exec(key) ?? []
+    if (lesson) sent.push(`${to.address.split('@')[0]} ${lesson}`)
+  })
+  await opened.dispatch({ limit: 1000 })
+  await opened.close()
+  return sent.sort()
+}
+const dueTo = (due: Readonly<Record<string, number>>) =>
+  Object.entries(due)
+    .map(([who, lesson]) => `${who} ${lesson}`)
+    .sort()
+
 test('a store of the build before courses is copied into PostgreSQL with everything, and each reader gets there what is due', async () => {
   const { address } = await oldStore('sqlite')
   const { url, address: to } = await newDatabase()
@@ -361,13 +386,23 @@ test('a store of the build before courses is copied into PostgreSQL with everyth
     mailbox: 2,
   })
   expect(await compareStores(address, to)).toEqual([])
-  const sent: string[] = []
-  const opened = openOn(url, ({ to, key }) => {
-    const [, lesson] = /^course-day-(\d)\./.exec(key) ?? []
-    if (lesson) sent.push(`${to.address.split('@')[0]} ${lesson}`)
+  expect(await sentFrom(url)).toEqual(dueTo(DUE))
+})
+
+test('a backup of the build before courses is restored as a store of this build, and keeps out those who left since', async () => {
+  const { url } = await oldStore('sqlite')
+  const from = url.replace('file:', '')
+  const to = path.join(await emptyFolder(), 'platform.sqlite')
+  const restore = () => restoreStore({ kind: 'sqlite', file: to }, { from, force: false, now: NOW })
+  await expect(restore()).rejects.toThrow(/there is no .*platform-journal\.jsonl: people who unsubscribed/)
+  // As that build wrote it.
+  const left = { what: 'unsubscribed', at: NOW, id: 'id-fresh', enrolment: 1 }
+  await writeFile(to.replace('.sqlite', '-journal.jsonl'), `\n${JSON.stringify(left)}\n`)
+  expect(await restore()).toMatchObject({
+    version: SQLITE_STEPS.length,
+    replayed: { unsubscribed: 1 },
+    uncoveredSince: undefined,
   })
-  await opened.dispatch({ limit: 1000 })
-  await opened.close()
-  const due = Object.entries(DUE).map(([who, lesson]) => `${who} ${lesson}`)
-  expect(sent.sort()).toEqual(due.sort())
+  const { fresh: _, ...others } = DUE
+  expect(await sentFrom(`file:${to}`)).toEqual(dueTo(others))
 })
