@@ -352,8 +352,12 @@ test('a hostile header of age costs neither time nor memory, and one at the limi
 test('by the command line: age keys from files, a name that tells, and no key in any output', async () => {
   const { at, folder } = await backedUp()
   const { identity, recipient } = await keys()
-  await writeFile(at('recipients.txt'), `# operations\n${recipient}\n`)
-  await writeFile(at('key.txt'), `# created: today\n# public key: ${recipient}\n${identity}\n`)
+  const [other, lost] = [await keys(), await keys()]
+  await writeFile(at('recipients.txt'), `# operations\n${other.recipient}\n${recipient}\n`)
+  await writeFile(
+    at('key.txt'),
+    `# created: today\n# public key: ${recipient}\n${lost.identity}\n${identity}\n`,
+  )
   const run = (...args: string[]) => command(['db', ...args], { cwd: folder })
   const made = await run('backup', 'p.sqlite.zst.age', '--recipient', 'recipients.txt', '--data', '.')
   expect(made).toMatchObject({

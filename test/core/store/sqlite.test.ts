@@ -89,6 +89,23 @@ test('a full disk is answered 503, changes nothing, and is over when there is ro
   expect(database.pragma('integrity_check', { simple: true })).toBe('ok')
 })
 
+test('a file whose disk was full is well only once there is room for more than a row that exists already', async () => {
+  const spy = vi.spyOn(Database.prototype, 'pragma')
+  const store = await openTestStore({ kind: 'sqlite', file: path.join(await emptyFolder(), 'store.sqlite') })
+  const database = spy.mock.contexts[0] as Database.Database
+  spy.mockRestore()
+  const state = () => store.ping().then(() => 'well', storeFault)
+  expect(await state()).toBe('well')
+  database.pragma(`max_page_count = ${database.pragma('page_count', { simple: true })}`)
+  const fill = async () => {
+    for (let n = 0; ; n += 1) await subscribe(store, `p${n}`)
+  }
+  await expect(fill()).rejects.toMatchObject({ code: 'store_unavailable' })
+  expect([await state(), await state()]).toEqual(['disk_full', 'disk_full'])
+  database.pragma('max_page_count = 4294967294')
+  expect(await state()).toBe('well')
+})
+
 test('the log of a killed process is moved into the file before anything is committed on top', async () => {
   const { file, store } = await fileStore()
   await subscribe(store, 'ada')
