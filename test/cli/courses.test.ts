@@ -87,12 +87,18 @@ test('a command says that it brings the store of an older build to its own schem
   const file = path.join(cwd, 'platform.sqlite')
   const database = connect({ file })
   await migrateFile(database, file, SQLITE_STEPS.slice(0, -1))
+  // A build that knew several courses had shut out those before it.
+  database.exec(`UPDATE meta SET value = '1:14' WHERE name = 'readable_from'`)
   database.close()
   const status = () => run(['course', 'status', '--data', '.'], { cwd })
   const latest = SQLITE_STEPS.length
   const brought = `brought from schema ${latest - 1} to ${latest}; if a daemon of an older build runs`
   expect(await status()).toMatchObject({ code: 0, stderr: expect.stringContaining(brought) })
   expect(await status()).toMatchObject({ code: 0, stderr: '' })
+  const migrated = new Database(file)
+  const readable = migrated.prepare(`SELECT value FROM meta WHERE name = 'readable_from'`)
+  expect(readable.pluck().get()).toBe(`${latest}:14`)
+  migrated.close()
 })
 
 test('after a fault of the sender an operator tries all that waits for a decision again, with one command', async () => {
@@ -250,6 +256,9 @@ test('an operator imports people with proof of consent, sees the lines of those 
   database.close()
   await write(head + many.join('').replaceAll(/^p/gm, 'r'))
   expect((await run('course', 'import', 'people.csv')).out).toMatch(/^300 imported/)
+  // It is written in pages of 500.
+  const all = JSON.parse((await run('course', 'export', '--format', 'json')).out)
+  expect(new Set(all.enrolments.map((one: { address: string }) => one.address)).size).toBe(802)
   // One for each import that changed something, however many people there are.
   expect((await run('db', 'audit')).out.match(/ import .*/g)).toHaveLength(5)
   expect(await ended('course', 'export')).toMatchObject({

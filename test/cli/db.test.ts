@@ -18,7 +18,7 @@ async function operator(files: Readonly<Record<string, string>> = {}) {
 }
 
 test('migrate makes the store, status describes it, verify passes and is remembered', async () => {
-  const { db } = await operator()
+  const { db, cwd } = await operator()
   expect(await db('migrate')).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/^migrated from schema 0 to \d+\n$/),
@@ -39,12 +39,23 @@ test('migrate makes the store, status describes it, verify passes and is remembe
     version: 1,
     store: { kind: 'sqlite' },
   })
+  const database = new Database(path.join(cwd, '.platformctl', 'platform.sqlite'))
+  database.exec(
+    `INSERT INTO subscription (id, identity, address, state, created_at) VALUES ('a', 'a', 'a', 'confirmed', 1)`,
+  )
+  database.close()
+  expect(await db('verify')).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/✖ subscription a: [\s\S]*✖ failed; the file itself is sound\n$/),
+  })
 })
 
 test('status says of a newer schema whether this build can run on it, and the plan of one that it cannot is refused', async () => {
   const { db, cwd } = await operator()
   await db('migrate')
   const database = new Database(path.join(cwd, '.platformctl', 'platform.sqlite'))
+  database.exec('PRAGMA user_version = 1')
+  expect((await db('status')).stdout).toMatch(/schema {4}1 \(this build brings \d+: platformctl db migrate\)/)
   database.exec(`PRAGMA user_version = 99; UPDATE meta SET value = '99:1' WHERE name = 'readable_from'`)
   expect((await db('status')).stdout).toMatch(
     /schema {4}99 \(newer than this build’s \d+, which can run on it\)/,
@@ -72,6 +83,12 @@ test('a backup and its restore, by the command line', async () => {
   expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/--force replaces it/) })
   expect((await db('restore', 'b.sqlite.zst', '--force')).stdout).toMatch(
     /kept as .*platform\.sqlite\.before-/,
+  )
+  const audit = JSON.parse((await db('audit', '--format', 'json')).stdout)
+  expect(audit.entries).toMatchObject([{ action: 'restore', details: 'b.sqlite.zst' }])
+  const beside = ['--journal', '.platformctl/platform-journal.jsonl']
+  expect((await db('restore', 'b.sqlite.zst', '--data', 'third', ...beside)).stdout).toMatch(
+    /^the journal ends at \d{4}-.*Z: people who left later are mailed again$/m,
   )
   for (const option of ['--journal', '--sent-from']) {
     const named = (file: string) => db('restore', 'b.sqlite.zst', '--data', 'elsewhere', option, file)
@@ -326,6 +343,20 @@ test('audit shows who did what, when and from where, and no erased address', asy
   await erase('bob@example.com')
   const one = await db('audit', '--limit', '1', '--format', 'json')
   expect(JSON.parse(one.stdout).entries).toHaveLength(1)
+})
+
+test('an erasure that cannot reach the journal removes the rows, and is not said to be complete', async () => {
+  const { cwd, db } = await operator()
+  await db('migrate')
+  await mkdir(path.join(cwd, '.platformctl', 'platform-journal.jsonl'))
+  await run(['course', 'enrol', 'ada@example.com'], { cwd })
+  const erased = await run(['course', 'erase', 'ada@example.com', '--yes', '--format', 'json'], { cwd })
+  expect({ ...erased, stdout: JSON.parse(erased.stdout) }).toMatchObject({
+    code: 1,
+    stdout: { erased: true, bytesGone: false },
+    stderr: expect.stringMatching(/their bytes may stay in the file/),
+  })
+  expect(await run(['course', 'show', 'ada@example.com'], { cwd })).toMatchObject({ code: 1 })
 })
 
 test('the audit log names the user behind sudo, and where SSH came from', () => {
