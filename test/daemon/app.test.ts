@@ -65,7 +65,9 @@ test('a request of this machine sees all metrics, unless it has a header of a pr
 })
 
 test('each refused secret is counted by what was given, and told but for a missing health token', async () => {
-  const { ask, told } = opened({ env: { HEALTH_DEEP_TOKEN: TOKEN, EMAIL_DISPATCH_SECRET: SECRET } })
+  const WITNESS_SECRET = 'a-witness-secret-of-24-and-more'
+  const env = { HEALTH_DEEP_TOKEN: TOKEN, EMAIL_DISPATCH_SECRET: SECRET, WITNESS_SECRET }
+  const { ask, told } = opened({ env })
   const headers = { Authorization: 'Bearer wrong' }
   await ask('/api/email/dispatch', { method: 'POST', headers })
   await ask('/api/email/dispatch', { method: 'POST' })
@@ -73,6 +75,7 @@ test('each refused secret is counted by what was given, and told but for a missi
   await ask('/api/health?deep=1')
   await ask('/api/alerts/silence', { method: 'POST', headers })
   await ask('/status.json', { headers })
+  await ask('/api/witness', { headers })
   await ask('/?details', { headers: { Authorization: `Basic ${btoa('operator:wrong')}` } })
   await ask('/?details')
   expect(told('secret_refused').map(({ secret, given }) => `${secret} ${given}`)).toEqual([
@@ -81,12 +84,14 @@ test('each refused secret is counted by what was given, and told but for a missi
     'HEALTH_DEEP_TOKEN wrong',
     'EMAIL_DISPATCH_SECRET wrong',
     'HEALTH_DEEP_TOKEN wrong',
+    'WITNESS_SECRET wrong',
     'HEALTH_DEEP_TOKEN wrong',
   ])
   const text = await (await ask('/metrics', { headers: { Authorization: `Bearer ${TOKEN}` } })).text()
   const count = (secret: string, given: string) =>
     new RegExp(`secrets_refused_total\\{secret="${secret}",given="${given}"\\} (\\d+)`).exec(text)?.[1]
   expect([count('dispatch', 'wrong'), count('dispatch', 'none')]).toEqual(['2', '1'])
+  expect(count('witness', 'wrong')).toBe('1')
   expect([count('health', 'wrong'), count('health', 'none')]).toEqual(['3', '2'])
 })
 

@@ -518,14 +518,27 @@ test.each<unknown>([undefined, {}, { env: null }])(
   },
 )
 
-test('a service may be named mail: its handler stands beside the mails that code sends', async () => {
-  const services = { web: {}, mail: { port: 4000 } }
+test('a service may be named mail: its handler stands beside the mails that code sends; and web may have another path of health', async () => {
+  const services = { web: { health: '/up' }, mail: { port: 4000 } }
   const platform = openPlatform({ env: {}, platform: { preset: 'base', services } as const })
   onTestFinished(() => platform.close())
   const answer = await platform.mail.fetch(new Request('http://mail.example/api/health'))
   expect([answer.status, await bodyOf(answer)]).toMatchObject([200, { service: 'mail' }])
+  const own = await platform.web.fetch(new Request('http://web.example/up'))
+  expect([own.status, await bodyOf(own)]).toMatchObject([200, { service: 'web' }])
   const mail = { to: 'ada@example.com', slots: { startUrl: 'https://www.example.com/' } }
   expect(await platform.mail.send('welcome', mail)).toMatchObject({ sent: false })
+})
+
+test('without mail configured a durable mail is refused with the reason, and waits for no mailer that comes later', async () => {
+  const env = { STORE_URL: await newStoreUrl() }
+  const slots = { startUrl: 'https://www.example.com/' }
+  const mail = { to: 'ada@example.com', slots, key: 'welcome.1', durable: true }
+  const refused = await open(env).platform.mail.send('welcome', mail)
+  expect(refused).toEqual({ sent: false, reason: 'mail is not configured' })
+  const messages: Message[] = []
+  await open(env, { mailer: keepingTransport(messages) }).platform.dispatch()
+  expect(messages).toEqual([])
 })
 
 test('once a platform is closed its provider of mail is asked no more', async () => {

@@ -106,6 +106,7 @@ test('health without deep runs nothing live, and has all probes in their order',
   expect(shallow).toMatchObject({ service: 'web', state: 'ok', build: null })
   const probes = Object.entries(shallow.probes as Record<string, { checked: boolean }>)
   expect(probes.filter(([, { checked }]) => checked)).toEqual([])
+  expect(Object.values((await it.platform.health('web')).probes).some(({ checked }) => checked)).toBe(false)
   expect(probes.map(([name]) => name).join()).toBe(
     'datastore,payments,api,agent,models,mail,store,sharedstore,errortrack,analytics',
   )

@@ -178,7 +178,8 @@ test('groups of the preset are read by the services that this process serves, an
     without: ['payments'],
     groups: { kiln: { unlocks: 'a', absent: 'b', variables } },
   })
-  expect(contract.find('STORE_URL')?.services).toEqual(['web', 'worker'])
+  for (const name of ['STORE_URL', 'BUILD_STAMP'])
+    expect(contract.find(name)?.services, name).toEqual(['web', 'worker'])
   expect(contract.find('KILN_A')?.services).toEqual(['web', 'worker', 'shop'])
   expect(contract.group('payments')).toBeUndefined()
   expect(contract.group('kiln')?.variables.map(({ kind, adjusts }) => [kind, adjusts])).toEqual([

@@ -7,6 +7,7 @@ import { learning } from '../../src/presets/learning/platform.ts'
 import { accountPlatform, token } from '../support/accounts.ts'
 import { opened } from '../support/opened.ts'
 import { arrivalStore, REST_TOKEN, restStore } from '../support/rest-store.ts'
+import { serve } from '../support/servers.ts'
 import { subscribe } from '../support/subscribers.ts'
 
 const SECRET = 'a-dispatch-secret-of-thirty-two-b'
@@ -170,6 +171,33 @@ test('deep checks that no token gates run at most once a second, and none answer
   for (let n = 0; n < 5; n += 1) await ask()
   expect(began.length).toBeLessThanOrEqual(7)
   for (const [at, start] of began.entries()) expect(start).toBeGreaterThanOrEqual(at * 1000)
+})
+
+test('a deep check without the right token asks no other server, and one whose work takes long holds up no other request', async () => {
+  let asked = 0
+  const { promise: silent, resolve: release } = Promise.withResolvers<void>()
+  const url = await serve(async (_, response) => {
+    asked += 1
+    await silent
+    response.end()
+  })
+  const { ask } = open({ API_URL: url })
+  const [from, bearer] = ['198.51.100.1', { Authorization: `Bearer ${TOKEN}` }]
+  for (const headers of [{}, { Authorization: 'Bearer wrong' }])
+    expect((await ask('/api/health?deep=1', '198.51.100.2', headers)).status).toBe(401)
+  // Checks of one turn would share a run.
+  await new Promise((resolve) => setImmediate(resolve))
+  let answered = 0
+  const deep = Array.from({ length: 20 }, async () => {
+    await ask('/api/health?deep=1', from, bearer)
+    answered += 1
+  })
+  expect((await ask('/metrics', from, bearer)).status).toBe(200)
+  expect(answered).toBe(0)
+  await expect.poll(() => asked).toBeGreaterThan(0)
+  release()
+  await Promise.all(deep)
+  expect(asked).toBe(1)
 })
 
 test('a malformed health token opens nothing', async () => {

@@ -129,7 +129,7 @@ test.each(['program', 'definition'])('a challenge of the %s decides who may subs
     asked.push(question)
     return question.response === 'right'
   }
-  const { post, messages } = await accountPlatform(
+  const { post, messages, platform } = await accountPlatform(
     whose === 'program' ? { challenge } : { platform: { challenge } },
   )
   const refused = await post('/api/email/subscribe', { email: 'a@example.com', challenge: 'wrong' })
@@ -141,6 +141,9 @@ test.each(['program', 'definition'])('a challenge of the %s decides who may subs
   )
   await expect.poll(() => messages.length).toBe(1)
   expect(asked[0]).toMatchObject({ response: 'wrong', email: 'a@example.com', client: 'embedded' })
+  const visitor = '198.51.100.7'
+  await asking(platform).post('/api/email/subscribe', { email: 'b@example.com' }, {}, visitor)
+  expect(asked.at(-1)).toMatchObject({ response: undefined, client: visitor })
 })
 
 test('the functions of a definition get the variables of its groups from the environment of the platform', async () => {

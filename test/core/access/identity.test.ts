@@ -268,7 +268,9 @@ test('keeps users signed in with the last known keys while the key server is dow
     if (keys) response.end(JSON.stringify({ keys }))
     else response.writeHead(500).end()
   })
-  const identify = jwtIdentify(clock, { kind: 'jwks', url }, {}, 0)
+  const heard: boolean[] = []
+  const tell = (available: boolean) => void heard.push(available)
+  const identify = jwtIdentify(clock, { kind: 'jwks', url }, {}, 0, tell)
   const [first, second] = [await set.bearer(), await next.bearer()]
   const named = async () => [await identify(first), await identify(second)]
   expect(await named()).toEqual([ADA, undefined])
@@ -278,6 +280,8 @@ test('keeps users signed in with the last known keys while the key server is dow
   expect(await named()).toEqual([undefined, ADA])
   keys = undefined
   expect(await named()).toEqual([undefined, ADA])
+  // They were there all the time.
+  expect(heard).toEqual(Array(8).fill(true))
 })
 
 test('a token of a key that the server adds is taken half a minute after the last fetch', async () => {

@@ -316,6 +316,18 @@ test('a variable that is not set, or malformed where that is a warning, has its 
   expect(readSettings(platform, { BOOKINGS_REGION: 'us' }).value('BOOKINGS_REGION')).toBe('us')
 })
 
+test('a variable of one’s own with the name of one that was left out is not taken for the engine’s', () => {
+  const variables = { RATE_LIMIT_PER_MINUTE: { kind: 'text' }, STORE_URL: { kind: 'host' } } as const
+  const shop = { unlocks: 'a', absent: 'b', variables }
+  const without = ['limits', 'store', 'analytics'] as const
+  const platform = resolvePlatform({ preset: 'base', without, groups: { shop } }, { folder: '/' })
+  for (const STORE_URL of ['shop.example', 'no host']) {
+    const { limits, store, value } = readSettings(platform, { RATE_LIMIT_PER_MINUTE: 'many', STORE_URL })
+    expect(value('RATE_LIMIT_PER_MINUTE')).toBe('many')
+    expect([limits.perMinute, store.address, store.malformed]).toEqual([undefined, undefined, []])
+  }
+})
+
 test('of a secret with two values each is kept out of outputs, and one that is malformed leaves links in doubt', () => {
   const env = { EMAIL_LINK_SECRET: 'link-secret-of-today, abc' }
   const { secretValues, areLinksInDoubt } = read(env)

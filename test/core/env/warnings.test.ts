@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { looksSecret } from '../../../src/core/env/exposure.ts'
-import { validateAll } from '../../../src/env.ts'
+import { validateAll, validateApi } from '../../../src/env.ts'
 
 const warned = (env: Record<string, string>) =>
   validateAll(env)
@@ -195,4 +195,5 @@ test('warns of a secret under a public name, even outside the contract or as a c
 test('a public secret concerns the web service, which alone hands it out', () => {
   const [finding] = validateAll({ NEXT_PUBLIC_MY_OWN: 'sk_live_4711' }).findings
   expect(finding).toMatchObject({ id: 'public-secret', services: ['web'] })
+  expect(validateApi({ NEXT_PUBLIC_MY_OWN: 'sk_live_4711' }).findings).not.toContainEqual(finding)
 })

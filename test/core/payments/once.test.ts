@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { silentLog, systemClock } from '../../../src/core/host.ts'
 import { openCheckout } from '../../../src/core/payments/checkout.ts'
 import { handlePaymentEvent, type OnPaymentEvent, readSignature } from '../../../src/core/payments/webhook.ts'
@@ -106,11 +106,14 @@ test('hands out an event again a minute after a crash, and not before', async ()
 })
 
 /** A checkout over an API that answers what it is told to, and remembers the keys it was asked under. */
-async function checkout(answer: { status: number; body: string }) {
+async function checkout(answer?: { status: number; body: string }, heard = () => {}) {
   const keys: unknown[] = []
   const apiUrl = await serve((request, response) => {
     keys.push(request.headers['idempotency-key'])
-    request.resume().on('end', () => response.writeHead(answer.status).end(answer.body))
+    request.resume().on('end', () => {
+      if (answer) response.writeHead(answer.status).end(answer.body)
+      else heard()
+    })
   })
   const time = { now: NOW }
   const opened = openCheckout(
@@ -154,6 +157,23 @@ test.each(['pro', 'PRO-MONTHLY', 'price_b', '', '__proto__', 'constructor'])(
     expect(it.keys).toEqual([])
   },
 )
+
+test('a payments API that is silent for ten seconds opens nothing', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const asked = Promise.withResolvers<void>()
+  const it = await checkout(undefined, asked.resolve)
+  let fault: unknown
+  const opening = it.open().catch((error: unknown) => {
+    fault = error
+  })
+  await asked.promise
+  await vi.advanceTimersByTimeAsync(9_000)
+  expect(fault).toBeUndefined()
+  await vi.advanceTimersByTimeAsync(1_000)
+  await opening
+  expect(fault).toMatchObject({ code: 'unavailable' })
+})
 
 test.each([
   ['another success', 201, SESSION.body],
