@@ -191,8 +191,8 @@ test('somebody who had left and come back before the backup is still in the cour
   }
 })
 
-test('the journal names those whose course ended because a lesson or a notice to them bounced for good', async () => {
-  const it = await three()
+test('the journal names those whose course ended because mail to them bounced, or their provider says that they left', async () => {
+  const it = await storeWith('ada', 'grace', 'joan', 'rose')
   await it.backup()
   const { course } = it.store
   const problem = { kind: 'bounced', reason: 'no such mailbox', since: NOW + 1 } as const
@@ -209,11 +209,12 @@ test('the journal names those whose course ended because a lesson or a notice to
       ...{ now: NOW + 1, outcome: 'permanent', reason: problem.reason, providerId: undefined },
     },
   ])
-  expect(await course.findById('grace')).toMatchObject({ state: 'unsubscribed' })
+  await hear(it.store, [eventOf('unsubscribed', NOW + 1, { name: 'joan' })], { now: NOW + 1 })
   await it.store.close()
   // Where the machine is lost, only the journal says it.
-  expect((await it.restore({ journal: it.journal }, ELSEWHERE)).replayed).toMatchObject({ unsubscribed: 2 })
-  expect(await it.states(ELSEWHERE)).toEqual(['unsubscribed', 'unsubscribed', 'confirmed'])
+  expect((await it.restore({ journal: it.journal }, ELSEWHERE)).replayed).toMatchObject({ unsubscribed: 3 })
+  const left = ['ada', 'grace', 'joan'].map(() => 'unsubscribed')
+  expect(await it.states(ELSEWHERE)).toEqual([...left, 'confirmed'])
 })
 
 test('a line of a journal that this build cannot read is not left out without a word, and stays in the journal', async () => {
@@ -451,15 +452,15 @@ test.each([
 )
 
 test.each([
-  ['its journal', 'unknown', false],
-  ['its rows', 'unknown', true],
-  ['its journal', 'unconfirmed', false],
-  ['its rows', 'unconfirmed', true],
+  ['its journal', 'unknown', false, 'status'],
+  ['its rows', 'unknown', true, 'quantum'],
+  ['its journal', 'unconfirmed', false, 'quantum'],
+  ['its rows', 'unconfirmed', true, 'status'],
 ])(
   'who joined after the backup and left is kept out by %s, until they subscribe themselves (%s in the backup)',
-  async (_, before, replaced) => {
+  async (_, before, replaced, course) => {
     const it = await three()
-    const who = asked('mary', NOW, { mailboxKey: 'mary@example.com' })
+    const who = asked('mary', NOW, { course, mailboxKey: 'mary@example.com' })
     const enrolment = { ...who, mailboxKey: who.identity, begin }
     if (before === 'unconfirmed') await it.store.course.requestConfirmation(who)
     await it.backup()
@@ -643,9 +644,10 @@ test.skipIf(process.getuid?.() !== 0)(
 test('a restore says how many lessons will be sent again, and takes their records from the replaced store', async () => {
   const it = await three()
   await it.backup()
-  const { course } = it.store
+  const { course, heartbeats } = it.store
   const claims = await course.claimDue({ now: NOW, limit: 2, retries: 0, leaseMs: 60_000, call: 'c' })
   await course.settle(claims.map((claim) => outcomeOf(claim, NOW + 1, { nextAttemptAt: NOW + DAY_MS })))
+  await heartbeats.beat({ name: 'backup', now: NOW + 1, failed: undefined })
   await it.store.close()
   const args = ['db', 'restore', 'b.sqlite', '--data', '.', '--force']
   expect(await command(args, { cwd: it.folder })).toMatchObject({
@@ -672,6 +674,9 @@ test('a restore says how many lessons will be sent again, and takes their record
   const elsewhere = await it.restore({ journal: it.journal, sentFrom: it.at(kept) }, ELSEWHERE)
   expect(elsewhere).toMatchObject({ taken: 2, repeats: 0, faults: [] })
   const restored = await it.open(ELSEWHERE)
+  expect(await restored.heartbeats.expect({ name: 'backup', now: NOW + 2 })).toMatchObject({
+    beatAt: NOW + 1,
+  })
   const due = await restored.course.claimDue({ now: NOW, limit: 9, retries: 9, leaseMs: 60_000, call: 'd' })
   expect(due.map(({ id }) => id)).not.toContain(claims[0]?.id)
   expect(due).toHaveLength(1)

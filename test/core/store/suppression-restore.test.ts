@@ -89,9 +89,9 @@ test('a restore of an older backup forgets no suppression and no removal, and do
       ['gone@example.com', 'hard-bounce'],
       ['worse@example.com', 'hard-bounce'],
     ])
-    expect(new Set(listed.map(({ identity }) => identity))).toEqual(
-      new Set(before.map(({ identity }) => identity)),
-    )
+    // But for the time of one that was on the list before, they are as they were.
+    const others = ({ identity }: { identity: string }) => identity !== 'rose@example.com'
+    expect(listed.filter(others)).toEqual(before.filter(others))
     expect(await again.course.findById('ada')).toEqual({ ...ended, fence: expect.any(Number) })
     expect((await again.course.findById('grace'))?.state).toBe('confirmed')
     await again.close()
