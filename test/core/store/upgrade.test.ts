@@ -2,11 +2,12 @@ import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { hashToken, unsubscribeBy } from '../../../src/core/course/links.ts'
+import type { StoreAddress } from '../../../src/core/env/settings.ts'
 import { systemClock } from '../../../src/core/host.ts'
 import type { Message } from '../../../src/core/mail/mailer.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { POSTGRES_STEPS, SQLITE_STEPS } from '../../../src/core/store/migrations.ts'
-import { compareStores, copyStore, restoreStore } from '../../../src/core/store/open.ts'
+import { afterRestore, compareStores, copyStore, restoreStore } from '../../../src/core/store/open.ts'
 import { createPool } from '../../../src/core/store/postgres/connection.ts'
 import { migrate as migratePostgres } from '../../../src/core/store/postgres/sql.ts'
 import { connect } from '../../../src/core/store/sqlite/connection.ts'
@@ -406,3 +407,21 @@ test('a backup of the build before courses is restored as a store of this build,
   const { fresh: _, ...others } = DUE
   expect(await sentFrom(`file:${to}`)).toEqual(dueTo(others))
 })
+
+test.each<[string, (from: StoreAddress) => Promise<string | undefined>]>([
+  ['after-restore', async (from) => void (await afterRestore(from, { now: NOW, withoutJournal: true }))],
+  [
+    'a copy into a file',
+    async (from) => {
+      const file = path.join(await emptyFolder(), 'platform.sqlite')
+      await copyStore(from, { kind: 'sqlite', file }, NOW)
+      return `file:${file}`
+    },
+  ],
+])(
+  'a database of the build before courses is brought up to date by %s, and each reader gets what is due',
+  async (_, work) => {
+    const { address, url } = await oldStore('postgres')
+    expect(await sentFrom((await work(address)) ?? url)).toEqual(dueTo(DUE))
+  },
+)
