@@ -352,8 +352,8 @@ test('a hostile header of age costs neither time nor memory, and one at the limi
 test('by the command line: age keys from files, a name that tells, and no key in any output', async () => {
   const { at, folder } = await backedUp()
   const { identity, recipient } = await keys()
-  const [other, lost] = [await keys(), await keys()]
-  await writeFile(at('recipients.txt'), `# operations\n${other.recipient}\n${recipient}\n`)
+  const [other, last, lost] = [await keys(), await keys(), await keys()]
+  await writeFile(at('recipients.txt'), `# operations\n${other.recipient}\n${recipient}\n${last.recipient}\n`)
   await writeFile(
     at('key.txt'),
     `# created: today\n# public key: ${recipient}\n${lost.identity}\n${identity}\n`,
