@@ -350,7 +350,7 @@ test('an erasure that cannot reach the journal removes the rows, and is not said
   await db('migrate')
   await mkdir(path.join(cwd, '.platformctl', 'platform-journal.jsonl'))
   await run(['course', 'enrol', 'ada@example.com'], { cwd })
-  const erased = await run(['course', 'erase', 'ada@example.com', '--yes', '--format', 'json'], { cwd })
+  const erased = await run(['course', 'erase', 'Ada@Example.com', '--yes', '--format', 'json'], { cwd })
   expect({ ...erased, stdout: JSON.parse(erased.stdout) }).toMatchObject({
     code: 1,
     stdout: { erased: true, bytesGone: false },
