@@ -68,6 +68,7 @@ test('the list says what is set and never to what, and tells a malformed value, 
   const { code, stdout } = await run(['env', 'list'], { env })
   expect(code).toBe(0)
   expect(stdout).toMatch(/● set +MAILER_API_KEY/)
+  expect(stdout).toMatch(/^mail {2}half-configured$/m)
   expect(stdout).not.toContain('canary')
   expect(stdout).toMatch(/limits {2}absent\n {2}▲ malformed {2}RATE_LIMIT_PER_MINUTE/)
 })
@@ -113,4 +114,17 @@ ${rule}$`,
       `^kiln \\(a group of variables\\)\nUnlocks bookings\\.\nWhen absent: nobody books\\.\n\nvariables KILN_KEY, KILN_REGION\n${rule}$`,
     ),
   )
+})
+
+test.each([
+  ['cors-wildcard', 'error'],
+  ['secret-set-twice', 'error'],
+  ['unreadable-secret-file', 'error'],
+  ['malformed-value', 'warning'],
+  ['group-absent', 'notice'],
+  ['live-name', 'a live check of preflight --deep'],
+  ['contrast-low', 'error of platformctl email lint'],
+])('env explain says that %s is %j', async (id, kind) => {
+  const [title] = (await run(['env', 'explain', id])).stdout.split('\n')
+  expect(title).toBe(`${id} (${kind})`)
 })

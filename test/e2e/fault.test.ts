@@ -32,6 +32,7 @@ test.each([
   ['stdout', 0, ['preflight']],
   ['stdout', 1, ['preflight', '--env-file', 'half.env']],
   ['stdout', 3, ['health', '--url', 'web=http://127.0.0.1:9']],
+  ['stdout', 3, ['health', '--watch', '--interval', '100ms', '--url', 'web=http://127.0.0.1:9']],
   ['stderr', 2, ['preflight', '--env-file', 'none.env']],
 ] as const)(
   'a reader of %s that goes away, as `| head` does, leaves exit code %i: %j',

@@ -109,19 +109,25 @@ test('signals that ask for nothing are logged by a daemon, and end and open noth
   expect(await it.stop()).toBe(0)
 })
 
-test('signals that ask for nothing are logged by a witness, which goes on', async () => {
+test('signals that ask for nothing are logged by a witness, which goes on, also where nobody reads its log any longer', async () => {
   const cwd = await emptyFolder()
   const env = { ...bare({}, cwd), WITNESS_SECRET: 'a-secret-of-24-characters-or-more' }
   const args = ['--', bin, 'witness', '--platform', 'http://127.0.0.1:1', '--port', '0']
   const child = execa(process.execPath, args, { cwd, env, extendEnv: false, reject: false })
   onTestFinished(() => void child.kill('SIGKILL'))
-  let log = ''
+  let [log, faults] = ['', '']
   child.stdout.on('data', (text: Buffer) => (log += text.toString()))
+  child.stderr.on('data', (text: Buffer) => (faults += text.toString()))
   await expect.poll(() => log, { timeout: 20_000 }).toContain('"listening"')
   for (const signal of IGNORED) {
     child.kill(signal)
     await expect.poll(() => log).toContain(`"${signal.toLowerCase()}_ignored"`)
   }
+  child.stdout.destroy()
+  child.kill('SIGHUP')
+  await expect.poll(() => faults).toContain('cannot write the output (EPIPE)')
+  const [, url] = /"witness":"([^"]+)"/.exec(log) ?? []
+  expect((await fetch(`${url}/health`)).status).toBe(200)
   child.kill('SIGTERM')
   expect((await child).exitCode).toBe(0)
 })
