@@ -29,7 +29,7 @@ test.each([
   [['demo', '--nope'], "unknown option '--nope'. Add --help for usage."],
   [['demo', '--address', 'nobody'], '--address: an address has the form name@example.com.'],
   [['email', 'send-test', 'welcome', '--to', 'nobody'], '--to: an address has the form name@example.com.'],
-  [['completion', 'cmd'], "unknown shell 'cmd'. Choose one of bash, zsh, fish."],
+  [['completion', 'dash'], "unknown shell 'dash'. Choose one of bash, zsh, fish."],
   [['health', '--format', 'jsn'], "unknown format 'jsn'. Did you mean json?"],
   [['health', '--url', 'wbe=http://127.0.0.1:1'], "unknown service 'wbe'. Did you mean web?"],
   [['preflight', '--service', 'agnet'], "unknown service 'agnet'. Did you mean agent?"],
