@@ -125,8 +125,8 @@ test('services keep what their preset says of them, and have a path for each for
   const services = (definition: PlatformDefinition['services']) =>
     base(definition && { services: definition }).services
   expect(services({ web: {} })).toEqual([web])
-  expect(services({ web: { port: 0, label: 'Site', health: '/up' } })).toEqual([
-    { ...web, port: 0, label: 'Site', health: '/up' },
+  expect(services({ web: { port: 0, label: 'Site', group: 'Front', health: '/up' } })).toEqual([
+    { ...web, port: 0, label: 'Site', group: 'Front', health: '/up' },
   ])
   expect(services({ web: {}, shop: { address: 'NEXT_PUBLIC_SITE_URL' } })[1]?.health).toBe('/api/health')
   const pathOf = (format: 'platformctl' | 'health+json' | 'spring' | 'aspnet' | 'status') =>
@@ -160,6 +160,9 @@ test('events and sections of a definition come after those of its preset, each k
     { name: 'kiln.booked', properties: { cones: 'number' }, label: 'Booked' },
   ])
   expect(insights.sections).toEqual([section])
+  // What a browser is shown that has recorded nothing.
+  const samples = insights.sample?.(0).filter(({ kind }) => kind === 'kiln.booked') ?? []
+  expect(typeof samples[0]?.properties.cones).toBe('number')
 })
 
 test('groups of the preset are read by the services that this process serves, and own ones by all', () => {

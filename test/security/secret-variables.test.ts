@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { KINDS, VALUE_KINDS } from '../../src/core/env/kinds.ts'
 import { readSettings } from '../../src/core/env/settings.ts'
 import { validate } from '../../src/core/env/validate.ts'
 import { parseWitnessSecrets } from '../../src/core/witness.ts'
@@ -116,8 +117,18 @@ describe.each(SECRETS.map(({ name }) => name))('%s', (name) => {
   })
 })
 
+test('every key, secret and token is secret, and every address that holds one; and nothing else is', () => {
+  const stores = ['STORE_URL', 'JOB_STORE_URL', 'MAILER_SMTP_URL']
+  const hooks = ['ALERT_WEBHOOK_URL', 'ALERT_ESCALATION_URL', 'HEARTBEAT_PING_URL']
+  for (const { name, secret } of learning.contract.variables) {
+    const isKey = /^(?!NEXT_PUBLIC_).*_(?:KEY|SECRET|TOKEN)$/.test(name)
+    expect(secret, name).toBe(isKey || [...stores, ...hooks].includes(name))
+  }
+})
+
 test('secrets of a definition that are malformed are errors, whatever their kind', () => {
-  const kinds = ['secret', 'pem', 'postgres-url', 'store-url', 'smtp-url'] as const
+  const kinds = ['secret', 'pem', 'store-url', 'postgres-url', 'smtp-url'] as const
+  expect(VALUE_KINDS.filter((kind) => 'secret' in KINDS[kind])).toEqual(kinds)
   for (const kind of kinds) {
     const variables = { OWN_SECRET: { kind } }
     const groups = { own: { unlocks: 'a', absent: 'b', variables } }

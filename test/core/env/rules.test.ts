@@ -68,6 +68,42 @@ test('each variable of the default platform is read by the services that its tab
   })
 })
 
+test.each([
+  [
+    'leave their group absent if set alone',
+    'adjusts',
+    `BUILD_STAMP LOG_LEVEL TRUST_PROXY DEPLOY_ENVIRONMENT STORE_POOL_SIZE JOB_STORE_URL PAYMENTS_API_URL
+    EMAIL_DISPATCH_SECRET EMAIL_DISPATCH_LIMIT EMAIL_LINK_SECRET MAILER_RATE MAILER_BOUNCE_ADDRESS
+    ALERT_WEBHOOK_FORMAT ALERT_ESCALATION_AFTER`,
+  ],
+  [
+    'hold a secret of your own, whose strength is checked',
+    'chosen',
+    `DATASTORE_JWT_SECRET EMAIL_DISPATCH_SECRET EMAIL_LINK_SECRET HEALTH_DEEP_TOKEN ALERT_WEBHOOK_SECRET
+    WITNESS_SECRET`,
+  ],
+  [
+    'take a second value while they are rotated',
+    'rotates',
+    `DATASTORE_JWT_SECRET PAYMENTS_WEBHOOK_SECRET EMAIL_DISPATCH_SECRET EMAIL_LINK_SECRET HEALTH_DEEP_TOKEN
+    MAILER_FEEDBACK_SECRET`,
+  ],
+  [
+    'are sent as bearer tokens',
+    'bearer',
+    `DATASTORE_SERVICE_ROLE_KEY PAYMENTS_SECRET_KEY SHAREDSTORE_REST_TOKEN EMAIL_DISPATCH_SECRET
+    HEALTH_DEEP_TOKEN`,
+  ],
+  [
+    'are addresses that paths are put behind',
+    'base',
+    'NEXT_PUBLIC_SITE_URL NEXT_PUBLIC_API_URL NEXT_PUBLIC_AGENT_URL API_URL AGENT_URL',
+  ],
+  ['may differ between replicas', 'perReplica', 'BUILD_STAMP'],
+] as const)('the variables of the default platform that %s are named here', (_, flag, names) => {
+  expect(contract.variables.flatMap((one) => (one[flag] ? one.name : []))).toEqual(names.split(/\s+/))
+})
+
 test.each(Object.entries(GROUP_VARIABLES))(
   'every subset of the group %s breaks exactly the rules that the oracle names',
   (_, names) => {

@@ -99,6 +99,22 @@ test.each([
   expect(warned({ DEPLOY_ENVIRONMENT: value })).toEqual(is ? ['almost-production DEPLOY_ENVIRONMENT'] : [])
 })
 
+test.each([
+  ['API_URL', 'https://api.example/?a=b'],
+  ['LOG_LEVEL', 'loud'],
+  ['TRUST_PROXY', '10.0.0.0/33'],
+  ['CORS_ALLOWED_ORIGINS', 'https://a.example/path'],
+  ['STORE_POOL_SIZE', '201'],
+  ['PAYMENTS_PRICE_TEAM_YEARLY', 'price 9'],
+  ['EMAIL_DISPATCH_LIMIT', '10001'],
+  ['RATE_LIMIT_PER_MINUTE', '0'],
+  ['ANALYTICS_DATASTORE_TABLE', 'my events'],
+  ['ALERT_EMAIL_TO', 'Ops <ops@example.com>'],
+])('%s=%s is malformed, which is a warning', (name, value) => {
+  expect(warned({ [name]: value })).toEqual([`malformed-value ${name}`])
+  expect(warned({ EMAIL_DISPATCH_LIMIT: '10000' })).toEqual([])
+})
+
 test('an unescaped # in a password is malformed: the text before it would be the host', () => {
   for (const [name, value] of [
     ['STORE_URL', 'postgres://user:p#ss@db.example/name'],
