@@ -161,6 +161,25 @@ test('no reminder follows an acknowledgement that comes when it is in hand, and 
   expect(told).toEqual(['acknowledged'])
 })
 
+test('an alert that is in hand when its incident ends is not told, nor is that end', async () => {
+  const { store, told, at } = await telling(() => SENT)
+  const channel = channelOf('webhook', async ({ id, kind }) => {
+    told.push(kind)
+    return { kind: 'sent', id }
+  })
+  const claimAlerts: typeof store.claimAlerts = async (asked) => {
+    const claims = await store.claimAlerts(asked)
+    await closeIncident(store, 'mail', NOW)
+    return claims
+  }
+  await tellDue(
+    hostAt(() => NOW),
+    { ...store, claimAlerts },
+    [channel],
+  )
+  expect([told, await at(MINUTE), await at(HOUR)]).toEqual([[], 0, 0])
+})
+
 test('retries a failed message after 15 s, then with growing delays, and gives up after the eighth attempt', async () => {
   const it = await telling(() => NO_ANSWER)
   let at = 0
@@ -351,7 +370,8 @@ test.each<[number | 'silence', SendOutcome]>([
       url: secret('https://ops.example.com/secret-path'),
       secret: secret('key'),
       send: async (url, init) => {
-        asked.push([url, init?.method, init?.redirect, init?.signal?.aborted])
+        const sentAt = new Headers(init?.headers).get('webhook-timestamp')
+        asked.push([url, init?.method, init?.redirect, init?.signal?.aborted, sentAt])
         if (status === 'silence') throw new Error('https://ops.example.com/secret-path')
         const body = status === 204 ? null : new ReadableStream({ cancel })
         return new Response(body, { status })
@@ -360,8 +380,12 @@ test.each<[number | 'silence', SendOutcome]>([
     () => ({ title: 'A title', lines: ['A line'] }),
   )
   expect(channel.name).toBe('webhook')
-  expect(await channel.tell({ id: 'i', kind: 'opened', incident: incident(), at: NOW })).toEqual(outcome)
-  expect(asked).toEqual([['https://ops.example.com/secret-path', 'POST', 'manual', false]])
+  const at = NOW - HOUR
+  const about = incident({ openedAt: at, seenAt: at })
+  expect(await channel.tell({ id: 'i', kind: 'opened', incident: about, at })).toEqual(outcome)
+  // Signed with the time of the attempt: a receiver refuses what is minutes old.
+  const asks = ['https://ops.example.com/secret-path', 'POST', 'manual', false, String(NOW / 1000)]
+  expect(asked).toEqual([asks])
   // A body that nobody reads would keep its connection.
   expect(cancelled).toBe(status !== 204 && status !== 'silence')
 })

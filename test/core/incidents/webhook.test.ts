@@ -150,9 +150,11 @@ test('any other address gets a signed event with every fact of the incident', ()
   const json = (kind: MessageKind, about: StoredIncident = incident) =>
     JSON.parse(request('json', { kind, incident: about }).body)
   expect([json('test').type, json('reminder-12').type]).toEqual(['alert.test', 'incident.reminder'])
-  const ended = { closedAt: NOW, acknowledgedAt: NOW, acknowledgedBy: 'ada' }
+  const resolved = { resolvedBy: 'bob', resolvedReason: 'the probe was removed' }
+  const ended = { closedAt: NOW, acknowledgedAt: NOW, acknowledgedBy: 'ada', ...resolved }
   expect(json('closed', { ...incident, ...ended, reason: undefined }).data).toEqual({
     ...facts,
+    ...resolved,
     reason: null,
     closedAt: timestamp,
     acknowledgedAt: timestamp,
