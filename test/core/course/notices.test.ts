@@ -55,9 +55,10 @@ async function world(kind: StoreKind, ...subscribers: string[]) {
         if (isComposed) await meanwhile()
         return (await store.incidents.silenceAt(now())) !== undefined
       },
-      slots: ({ kind, subject }) => {
+      slots: ({ kind, subject }, language = 'none') => {
         isComposed = true
-        return { title: `${kind} ${subject}`, text: 'text', when: 'when', statusUrl: 'https://a.example/' }
+        const statusUrl = 'https://a.example/'
+        return { title: `${kind} ${subject}`, text: `in language ${language}`, when: 'when', statusUrl }
       },
     }
     const log = { ...silentLog, warn: (code: string) => void logged.push(code) }
@@ -77,8 +78,8 @@ async function world(kind: StoreKind, ...subscribers: string[]) {
   }
   const first = processOn(it.store)
   const { incidents } = it.store
-  const subscribe = (address: string) =>
-    first.course.enrol({ spelling: address, identity: address, course: NOTICES })
+  const subscribe = (address: string, language?: string) =>
+    first.course.enrol({ spelling: address, identity: address, course: NOTICES, language })
   for (const name of subscribers) await subscribe(`${name}@example.com`)
   return {
     ...first,
@@ -640,6 +641,23 @@ test('a restored backup keeps subscribers to incidents; who left since it stays 
   await it.opens('store', restored.store.incidents)
   await restored.round()
   expect(it.says().slice(6)).toEqual(['ada opened store-2'])
+})
+
+test('a notice and the link that ends it speak the language of their subscriber', async () => {
+  const it = await world('sqlite')
+  await it.subscribe('ada@example.com', 'de')
+  await it.subscribe('bob@example.com')
+  await it.opens('mail')
+  await it.round()
+  const spoken = it.messages.map(({ to, text, headers }) => [
+    to.address,
+    /in language (\w+)/.exec(text)?.[1],
+    headers['List-Unsubscribe']?.includes('language=de'),
+  ])
+  expect(spoken.toSorted()).toEqual([
+    ['ada@example.com', 'de', true],
+    ['bob@example.com', 'none', false],
+  ])
 })
 
 test('after a restore no notice has the key of another that was mailed since the backup', async () => {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { NOTICES } from '../../../src/core/course/definition.ts'
 import { OUT_OF_TIME } from '../../../src/core/course/dispatch.ts'
 import type { CourseStore } from '../../../src/core/course/store.ts'
 import { createPacer } from '../../../src/core/mail/feedback/pacer.ts'
@@ -106,4 +107,19 @@ test('a call that is stopped while it waits for its turn ends at once, and nothi
   })
   expect(time.elapsed()).toBeLessThan(2 * SECOND)
   expect(await during(time, it.course.dispatch({ limit: 10 }))).toMatchObject({ sent: 4 })
+})
+
+test('notices to visitors keep to the pace as lessons do', async () => {
+  const { it, time, sentAt, pacer } = await paced(0, 0.5)
+  const said = { title: 'a', text: 'a', when: 'a', statusUrl: 'https://www.example.com/' }
+  const notices = { isSilent: async () => false, slots: () => said }
+  const course = it.open(it.store.course, { more: { pace: pacer(), notices } })
+  for (const name of ['ada', 'bob', 'eve', 'fay']) {
+    const address = `${name}@example.com`
+    await course.enrol({ spelling: address, identity: address, course: NOTICES })
+  }
+  const moving = { id: 'a', text: 'We move', from: START, until: undefined, by: 'ops' }
+  await it.store.incidents.announce(moving, START)
+  await during(time, course.deliverMessages())
+  expect(sentAt).toEqual([0, 2, 4, 6].map((seconds) => seconds * SECOND))
 })
