@@ -322,6 +322,34 @@ test.each(['writes', 'all'] as const)(
   },
 )
 
+test('a store that is back while an alert is in flight hears of it once it is sent, and nobody gets it twice', async () => {
+  const { machine, state, store } = await scene()
+  const held = Promise.withResolvers<void>()
+  const kinds: string[] = []
+  const channel = channelOf('webhook', async ({ id, kind }) => {
+    kinds.push(kind)
+    await held.promise
+    return { kind: 'sent', id }
+  })
+  const { round, told } = machine({ channels: [channel] })
+  const rounds = async (many: number) => {
+    for (let n = 0; n < many; n += 1) await round(report('web', { mail: 'failing' }))
+  }
+  state.broken = 'all'
+  await rounds(2)
+  await expect.poll(() => kinds).toEqual(['opened'])
+  state.broken = 'no'
+  await rounds(2)
+  held.resolve()
+  await told()
+  await rounds(2)
+  await told()
+  expect(kinds).toEqual(['opened'])
+  const [{ id } = { id: '' }, ...others] = await store.incidents.list(9)
+  expect(others).toEqual([])
+  expect(await store.incidents.messages([id])).toMatchObject([{ kind: 'opened', outcome: 'sent' }])
+})
+
 test('a message that failed before the store did is sent from memory', async () => {
   const { machine, state, told } = await scene({ answers: [503] })
   const { rounds } = machine()
@@ -475,7 +503,7 @@ const kilns = resolvePlatform(
       },
     },
     probes: {
-      kiln: { service: 'web', dns: 'kiln.example', dependsOn: ['bookings'] },
+      kiln: { service: 'web', dns: 'kiln.example', dependsOn: ['bookings'], meaning: 'no firings' },
       oven: { service: 'workshop', dns: 'oven.example', dependsOn: ['store'] },
     },
   },
@@ -495,6 +523,8 @@ describe.each(KEPT)('on %s', (kind) => {
     })
     await rounds(3, { store: 'ok', kiln: 'failing', bookings: 'ok' })
     expect(told().slice(1)).toEqual(['kiln opened', 'store closed'])
+    const fired = events.find(({ data }) => data.cause === 'kiln')
+    expect(fired?.data.text).toContain('What it means: the platform works as without it (no firings)')
     await rounds(3, { store: 'ok', kiln: 'ok', bookings: 'ok' })
     expect(told().slice(3)).toEqual(['kiln closed'])
   })

@@ -16,6 +16,7 @@ import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { startLearningDaemon } from '../support/daemon.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { freePort } from '../support/free-port.ts'
+import { incidentWith, openIncident } from '../support/incidents.ts'
 import { askIn, enrolIn } from '../support/learning.ts'
 import { keptLog } from '../support/opened.ts'
 import { alertWebhook, serve, serveBodies } from '../support/servers.ts'
@@ -236,6 +237,21 @@ test('a daemon whose schedule hangs in a mail for longer than any mail server ma
   await minutes(3, time)
   await expect.poll(() => told).toEqual(['incident.opened schedule_stalled: no progress for 22 minutes'])
   answer()
+})
+
+test('a daemon that cannot read a certificate since its start does not end the alert about it', async () => {
+  const { url: hook, told } = await alertWebhook()
+  const time = standingClock(START)
+  const dataFolder = await emptyFolder()
+  const { incidents } = await storeIn(dataFolder)
+  await openIncident(incidents, incidentWith({ cause: 'certificate_expiring', openedAt: START }))
+  const env = { ALERT_WEBHOOK_URL: hook, API_URL: 'https://127.0.0.1:1' }
+  await started({ dataFolder, clock: time.clock, env })
+  await minutes(6, time)
+  await expect.poll(() => told.join()).toContain('incident.opened api: ')
+  expect(await incidents.list(9)).toContainEqual(
+    expect.objectContaining({ cause: 'certificate_expiring', closedAt: undefined }),
+  )
 })
 
 test('processes of a service each, with one folder, count as one start a deploy', async () => {
@@ -566,6 +582,19 @@ const AWAY = async (): Promise<Partial<DaemonOptions>> => ({
   env: { STORE_URL: `postgres://ada@127.0.0.1:${await freePort()}/school` },
 })
 
+test('a start that its store refuses for hours reminds of it every four', async () => {
+  const { url: hook, told } = await alertWebhook()
+  const { clock, pass } = standingClock(START)
+  const options = { dataFolder: await emptyFolder(), clock }
+  const { env } = await AWAY()
+  for (const hours of [0, 3, 1, 3, 1]) {
+    pass(hours * HOUR_MS)
+    await expect(started({ ...options, env: { ...env, ALERT_WEBHOOK_URL: hook } })).rejects.toThrow()
+  }
+  const kinds = told.map((one) => one.split(' ')[0])
+  expect(kinds).toEqual(['incident.opened', 'incident.reminder', 'incident.reminder'])
+})
+
 test.each<[service: string, why: string, fault: () => Promise<Partial<DaemonOptions>>, said: string[]]>([
   [
     'api',
@@ -581,20 +610,27 @@ test.each<[service: string, why: string, fault: () => Promise<Partial<DaemonOpti
   ],
   ['api', 'a store that is away', AWAY, ['The daemon does not start', 'Store (web) works again']],
   ['web', 'a store that is away', AWAY, ['The daemon does not start', 'Store (web) works again']],
-])('a daemon of %s ends what was told of its refusal for %s', async (service, _, fault, said) => {
-  const titles: string[] = []
+])('a daemon of %s ends what was told of its refusal for %s', async (service, why, fault, said) => {
+  const told: { readonly title: string; readonly text: string }[] = []
   const hook = await serveBodies((body, response) => {
-    titles.push(JSON.parse(body).data.title)
+    told.push(JSON.parse(body).data)
     response.end()
   })
   const time = standingClock(START)
   const options = { clock: time.clock, services: [service], dataFolder: await emptyFolder() }
   const start = (more: Partial<DaemonOptions> = {}) =>
     started({ ...options, ...more, env: { ALERT_WEBHOOK_URL: hook, ...more.env } })
-  await expect(start(await fault())).rejects.toThrow()
+  const { env, ...refused } = await fault()
+  const site = { NEXT_PUBLIC_SITE_URL: 'https://kiln.example' }
+  await expect(start({ ...refused, env: { ...env, ...site } })).rejects.toThrow()
+  // Without its store nothing is served, and nobody can record that they look at it.
+  const isDown = why === 'a store that is away'
+  const parts = [/means: the platform is down/, /Acknowledge: .* --data \//, /Status page: https:/]
+  expect(parts.map((part) => part.test(told[0]?.text ?? ''))).toEqual([isDown, !isDown, !isDown])
   await start()
   await minutes(12, time)
-  await expect.poll(() => titles).toEqual(said.map((one) => `platformctl: ${one}`))
+  const titles = () => told.map(({ title }) => title)
+  await expect.poll(titles).toEqual(said.map((one) => `platformctl: ${one}`))
 })
 
 test.each([
