@@ -99,6 +99,8 @@ test('a mail server to which nobody exists pauses the courses, although it took 
   expect(await platform.dispatch()).toMatchObject({ processed: 50, failed: 50 })
   await enrol('ada')
   expect(await platform.dispatch()).toMatchObject({ processed: 0, remaining: 1, reason: 'paused' })
+  const paused = expect.stringMatching(/^courses are paused/)
+  expect((await platform.health('web')).probes.mail).toMatchObject({ state: 'degraded', reason: paused })
 })
 
 test('feedback that is forged, of another provider or not configured changes nothing', async () => {

@@ -9,7 +9,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { emptyFolder } from '../support/folder.ts'
 import { newStoreUrl, opened } from '../support/opened.ts'
 import { healthBody, serve, serveTcp } from '../support/servers.ts'
-import { addressOf, openTestStore } from '../support/stores.ts'
+import { addressOf, openTestStore, postgresServer } from '../support/stores.ts'
 
 const TOKEN = 'a-deep-token-of-thirty-two-bytes-and'
 const PATHS = { web: '/api/health', api: '/api/health', agent: '/api/agent/health' } as const
@@ -214,6 +214,20 @@ test('writes and reads the job store, separate from the main store if configured
     status: 503,
     body: { probes: { job_store: { state: 'failing', checked: true } } },
   })
+})
+
+test('a job store in PostgreSQL is written and read, beside a store in a file', async () => {
+  const { createDatabase, query } = await postgresServer()
+  const JOB_STORE_URL = await createDatabase()
+  const { ask } = await platform({ JOB_STORE_URL })
+  const state = async () => (await ask('api')).body.probes.job_store
+  const mark = async () => {
+    await expect.poll(state, { timeout: 10_000 }).toMatchObject({ state: 'ok', checked: true })
+    return (await query(JOB_STORE_URL, `SELECT value FROM platformctl.meta WHERE name = 'ping'`)).rows[0]
+      ?.value
+  }
+  const before = await mark()
+  expect([typeof before, (await mark()) === before]).toEqual(['string', false])
 })
 
 test('a job store that cannot be opened fails, and is retried', async () => {
