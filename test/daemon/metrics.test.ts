@@ -109,12 +109,29 @@ test('the queue tells what is due and since when, and dispatch what became of it
     after.get('platformctl_dispatches_total{result="completed"}'),
     after.get('platformctl_store_up'),
   ]).toEqual([0, 5400, 1, 1, 1, 1])
+  const mails = (stream: string, outcome: string) =>
+    after.get(`platformctl_messages_total{stream="${stream}",outcome="${outcome}"}`)
+  expect([mails('course', 'unknown'), mails('confirmation', 'unknown')]).toEqual([1, 2])
+  expect([mails('course', 'failed'), mails('course', 'sent'), mails('mail', 'unknown')]).toEqual([0, 0, 0])
 })
 
 test('a scrape opens nothing: without a store there are no figures of one', async () => {
   const text = await (await opened().ask('/metrics', { from: '127.0.0.1' })).text()
   expect(text).not.toMatch(/^platformctl_(store|lessons|subscriptions)\S* /m)
   expect(text).toMatch(/^process_resident_memory_bytes \d+/m)
+})
+
+test('time and start of the process are as the process itself says, however often they are scraped', async () => {
+  const it = opened()
+  const scrape = async () => series(await (await it.ask('/metrics', { from: '127.0.0.1' })).text())
+  await scrape()
+  const found = await scrape()
+  const { user, system } = process.cpuUsage()
+  const cpu = found.get('process_cpu_seconds_total') ?? 0
+  expect([cpu > 0, cpu <= (user + system) / 1e6]).toEqual([true, true])
+  expect(found.get('process_start_time_seconds')).toBe(performance.timeOrigin / 1000)
+  const busy = found.get('platformctl_event_loop_busy_seconds_total') ?? 0
+  expect(busy).toBeLessThanOrEqual(performance.eventLoopUtilization().active / 1000)
 })
 
 test('rules and dashboard name metrics that exist, and every alert has its section', () => {
@@ -127,4 +144,8 @@ test('rules and dashboard name metrics that exist, and every alert has its secti
   const names = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name)
   expect(sections).toEqual(expect.arrayContaining(names))
   for (const name of names) expect(rules).toContain(`runbook: alerts.md#${name.toLowerCase()}`)
+  // Without the health token the series of lessons and mail are absent, which is an alarm of its own.
+  const [, missing] = /- alert: PlatformMetricsMissing([\s\S]*?)- alert:/.exec(rules) ?? []
+  expect(missing).toMatch(/ unless on \(job, instance\) platformctl_deliveries_total\)[\s\S]*absent\(/)
+  expect(ROWS.platformctl_deliveries_total.personal).toBe(true)
 })

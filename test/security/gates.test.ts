@@ -46,6 +46,7 @@ test.each<[who: string, from: string, headers: Record<string, string>, whole: bo
   await ask('/', '198.51.100.7')
   const response = await ask('/metrics', from, headers)
   expect(response.status).toBe(200)
+  expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
   const text = await response.text()
   expect(PERSONAL.test(text)).toBe(whole)
   expect(text).toMatch(/^platformctl_build_info/m)
