@@ -68,6 +68,8 @@ test('machines that share a PostgreSQL show the same incidents, without those th
   for (const page of ['web-mail-1795250900', 'web-mail-1795251600', 'web-store-1795251240'])
     expect(JSON.parse(await read(`/incidents/${page}.html`))).toMatchObject({ code: 'not_found' })
   expect(await read('/incidents/index.html')).toContain('<a href="web-mail-1795251240.html">Mail (Web) was')
+  for (const page of ['web-mail-1795251240', 'index'])
+    expect(await read(`/incidents/${page}.html?language=de`)).toContain('<html lang="de"')
 })
 
 test('a machine with its own file shows its own record', async () => {

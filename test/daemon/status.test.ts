@@ -242,6 +242,9 @@ test.each([
     code: 'bad_request',
     issues: [{ path: 'service' }],
   })
+  const picture = await ask('/preview.png')
+  const fields = ['content-type', 'cross-origin-resource-policy'].map((name) => picture.headers.get(name))
+  expect(fields).toEqual(['image/png', 'cross-origin'])
 })
 
 test('JSON has a letter a day, uptime by time and percentiles', async () => {
@@ -251,12 +254,37 @@ test('JSON has a letter a day, uptime by time and percentiles', async () => {
   }
   expect(services[0]?.probes.payments).toMatchObject({
     state: 'ok',
-    days: { first: '2026-08-24', states: expect.stringMatching(/^[odf-]{90}$/) },
+    days: {
+      first: '2026-08-24',
+      states: expect.stringMatching(/^-{9}o+-o+fo{13}$/),
+      trouble: [{ date: '2026-11-08', degradedSeconds: 0, failingSeconds: 130 * 60 }],
+    },
     last90Days: {
       uptime: expect.closeTo(0.9988, 3),
       seconds: { failing: 130 * 60 },
       latencyMs: { p50: expect.any(Number), p95: expect.any(Number), p99: expect.any(Number) },
     },
+  })
+})
+
+test('what fails because of what it needs is told under its cause, and is named in no verdict', async () => {
+  const history = await newHistory(async (history) => {
+    for (const [ago, state] of [
+      [2, 'ok'],
+      [1, 'failing'],
+    ] as const) {
+      const at = NOW - ago * 60_000
+      const seen = { state, reason: undefined, latencyMs: undefined, credit: undefined }
+      const probes = { web: ['', 'store'], api: ['', 'job_store'] }
+      const observations = Object.entries(probes).flatMap(([service, all]) =>
+        all.map((probe) => ({ service, probe, ...seen })),
+      )
+      await history.record({ at, observations, builds: {} })
+    }
+  })
+  expect(await json(site({ history })('/status.json'))).toMatchObject({
+    verdict: 'Store (Web) is failing',
+    incidents: [{ service: 'web', probe: 'store', feltBy: ['api', 'job_store'] }],
   })
 })
 

@@ -337,6 +337,10 @@ test('names up to six failing parts; of more, the first five and the number of t
   expect(of(1, 'degraded')).toContain('P0 (Web) is degraded')
   expect(of(0, 'failing')).toBe('Web is failing')
   expect(of(2, 'ok')).toBe('Everything works')
+  const silent = [series(), series({ service: 'api', at: NOW - HOUR_MS })]
+  expect(verdict(summaryOf({ series: silent }, ['web', 'api']), labels)).toBe(
+    'No current data for The API; everything else works',
+  )
 })
 
 test('services that ask each other are both named while both fail', () => {

@@ -18,7 +18,7 @@ afterEach(() => {
 })
 
 /** The status page of a platform whose record the test writes, with its script. */
-async function visit() {
+async function visit({ isKept = false } = {}) {
   const history = await openHistory(undefined)
   const platform = openLearning({ env: {}, history, clock: { ...systemClock, now: Date.now } })
   onTestFinished(async () => {
@@ -37,8 +37,10 @@ async function visit() {
       new Request(new URL(target, 'http://web.example'), { headers: { Accept: 'text/html' } }),
     )
   for (let day = 89; day >= 0; day -= 1) await look('ok', day * DAY)
-  let answer: (target: string) => Promise<Response> = ask
-  const { page, fire } = openPage(await (await ask('/')).text(), (target) => answer(target))
+  const html = isKept ? (await platform.keptStatus()).html : await (await ask('/')).text()
+  // What another host keeps, nobody writes any more.
+  let answer = isKept ? async (_: string) => new Response(html) : ask
+  const { page, fire } = openPage(html, (target) => answer(target))
   vi.resetModules()
   // The browser's files need the types of the DOM, which tests of servers do without: they are imported by name.
   const script = '../../../src/browser/status.ts'
@@ -109,4 +111,13 @@ test.each<[what: string, answer: () => Promise<Response>]>([
   await expect.poll(() => stale?.textContent).toContain('This page is 3 min old')
   expect(stale).toMatchObject({ hidden: false })
   expect(page.querySelectorAll('[data-line="web/mail"]')).toHaveLength(1)
+})
+
+test('a page on another host says how old it is once nobody has written it for a quarter of an hour', async () => {
+  const { page } = await visit({ isKept: true })
+  const stale = page.querySelector('#stale')
+  await vi.advanceTimersByTimeAsync(15 * MINUTE)
+  expect(stale).toMatchObject({ hidden: true })
+  await vi.advanceTimersByTimeAsync(MINUTE)
+  expect(stale).toMatchObject({ hidden: false, textContent: expect.stringContaining('16 min old') })
 })
