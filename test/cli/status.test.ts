@@ -9,6 +9,7 @@ import { startLearningDaemon } from '../support/daemon.ts'
 import { emptyFolder, folderWith } from '../support/folder.ts'
 import { begin } from '../support/learning.ts'
 import { run as runIn } from '../support/run.ts'
+import { S3_KEY, s3Storage } from '../support/s3.ts'
 import { healthBody, serve } from '../support/servers.ts'
 
 async function daemon({
@@ -73,8 +74,17 @@ test('status lists the channels that alert somebody: not the ping, nor mail with
   const alerts = async (env: Record<string, string>) => (await it.json(env)).report.alerts
   const quiet = { HEARTBEAT_PING_URL: 'https://hc.example.com/ping', ALERT_EMAIL_TO: 'ops@example.com' }
   expect(await alerts(quiet)).toEqual([])
-  expect(await alerts({ ...quiet, ALERT_WEBHOOK_URL: 'https://ops.example.com/' })).toEqual([
+  const mail = {
+    MAILER_API_KEY: 'key-for-tests',
+    MAILER_SMTP_URL: 'smtp://127.0.0.1:1',
+    MAILER_FROM: 'course@example.com',
+  }
+  const [ALERT_WEBHOOK_URL, ALERT_ESCALATION_URL] = ['https://ops.example.com/', 'https://b.example.com/']
+  expect(await alerts({ ...quiet, ALERT_WEBHOOK_URL })).toEqual(['ALERT_WEBHOOK_URL'])
+  expect(await alerts({ ...quiet, ...mail, ALERT_WEBHOOK_URL, ALERT_ESCALATION_URL })).toEqual([
     'ALERT_WEBHOOK_URL',
+    'ALERT_ESCALATION_URL',
+    'ALERT_EMAIL_TO',
   ])
 })
 
@@ -317,7 +327,7 @@ test('an announcement is on the page and in its JSON, as plain text, until it is
   const said = await announce('Search is <slow>', '--for', '2h')
   expect(said).toMatchObject({ code: 0, stderr: '' })
   const [, id = ''] = /^announced as ([0-9a-f]{8}), until \d{4}-.*Z\n$/.exec(said.stdout) ?? []
-  const planned = (await announce('No sign-in', '--from', '2099-01-10T22:00Z', '--for', '10m')).stdout
+  const planned = (await announce('No sign-in', '--from', '2099-01-10T23:00+01:00', '--for', '10m')).stdout
   expect(planned).toMatch(/from 2099-01-10T22:00:00.000Z until 2099-01-10T22:10:00.000Z$/m)
   const gone = (await announce('Gone <soon>')).stdout
   expect(gone).toMatch(/until it is withdrawn$/m)
@@ -436,6 +446,13 @@ test('the status page is exported as files, which a second host can serve', asyn
   const withKey = await it.run(['status', 'export', 'https://id:pa55w0rd@s3.example/x'])
   expect(withKey).toMatchObject({ code: 2, stderr: expect.stringContaining('S3_KEY and S3_SECRET') })
   expect(`${withKey.stdout}${withKey.stderr}`).not.toContain('pa55w0rd')
+  const { url, objects } = await s3Storage()
+  const toBucket = (env: Record<string, string>) => it.run(['status', 'export', `${url}/status`], env)
+  const refused = await toBucket({ ...S3_KEY, S3_SECRET: 'of-another' })
+  expect([refused.code, objects.size]).toEqual([3, 0])
+  expect(refused.stderr).toContain('cannot be written: the bucket answers with 403')
+  expect(await toBucket(S3_KEY)).toMatchObject({ code: 0 })
+  expect([...objects.keys()].at(-1)).toBe('/status/index.html')
   await fails(2, '', 'out', '--data', 'elsewhere')
   const copied = path.join(it.folder, '../copied')
   await cp(it.folder, copied, { recursive: true })
