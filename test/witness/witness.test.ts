@@ -4,6 +4,7 @@ import { get, type RequestListener } from 'node:http'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
+import { openInbox } from '../../src/cli/demo/inbox.ts'
 import { runProgram } from '../../src/cli/program.ts'
 import { type Log, silentLog, systemClock, systemRandom } from '../../src/core/host.ts'
 import { webhookChannel } from '../../src/core/incidents/channels.ts'
@@ -32,6 +33,7 @@ import { channelOf, hostAt, tellDue } from '../support/incidents.ts'
 import { S3_KEY, s3Storage } from '../support/s3.ts'
 import { recordLearningDays } from '../support/sample-health.ts'
 import { serve, serveBodies } from '../support/servers.ts'
+import { standingClock } from '../support/standing-clock.ts'
 import { openTestStore } from '../support/stores.ts'
 import { testTransport } from '../support/test-transport.ts'
 
@@ -707,11 +709,14 @@ test('a bucket takes what has changed, signed, and one that refuses delays no ro
   await it.round()
   await it.stop()
   expect(storage.objects.size).toBe(0)
-  const refused = await witness({ name: 'b', platform: home.url, clock, publish: to('AKIANOBODY') })
+  const logged: unknown[] = []
+  const warn: Log['warn'] = (event, _, facts) => void logged.push({ event, ...facts })
+  const publish = to('AKIANOBODY')
+  const refused = await witness({ name: 'b', platform: home.url, clock, publish, warn })
   await refused.round()
-  await expect(to('AKIANOBODY')({ ...refused.known(), snapshot: snapshot as never })).rejects.toThrow(
-    'the bucket answers with 403 for incidents/index.html',
-  )
+  const reason = 'the bucket answers with 403 for incidents/index.html'
+  await expect.poll(() => logged).toContainEqual({ event: 'publish_failed', reason })
+  await expect(publish({ ...refused.known(), snapshot: snapshot as never })).rejects.toThrow(reason)
 })
 
 test('a bucket that is elsewhere has taken nothing', async () => {
@@ -756,6 +761,23 @@ test.each([
     expect(await healthOf(it, clock)).toMatchObject({ state: 'degraded', silentPeers: copies })
   },
 )
+
+test('a peer that was a copy is counted once it has a name of its own', async () => {
+  const [home, there] = [await platform(), await platform()]
+  const inbox = await receiver()
+  const clock = clockAt(Date.now())
+  let peer: Awaited<ReturnType<typeof witness>> | undefined
+  const peers = [await voting(() => peer)]
+  const it = await witness({ name: 'a', platform: home.url, clock, alerts: inbox.url, peers })
+  peer = it
+  await it.rounds(1)
+  peer = await witness({ name: 'b', platform: there.url, clock })
+  await it.rounds(1)
+  home.shut()
+  await it.rounds(6)
+  // The other one reaches it.
+  expect([it.known().view, it.known().isOutage, inbox.titles]).toEqual(['unreachable', false, []])
+})
 
 test('a clock that is set back during an outage does not keep the page young', async () => {
   const { home, clock, it } = await watched()
@@ -888,6 +910,35 @@ test('the command listens on its host, under its name, and asks its peers; what 
   const both = testContext({ cwd: await emptyFolder(), env: { WITNESS_SECRET } })
   expect(await runProgram(['witness', ...places], both.context)).toBe(2)
   expect(both.stderr()).toContain('must hold the one secret of this witness')
+  end.abort()
+  expect(await running).toBe(0)
+})
+
+test('the command alerts by mail where mail is configured, and keeps the page in the folder that is named', async () => {
+  const inbox = await openInbox({ pagePort: 0 })
+  onTestFinished(() => inbox.close())
+  const home = await platform({ WITNESS_SECRET })
+  const { clock, pass } = standingClock(Date.now())
+  const end = new AbortController()
+  const env = {
+    WITNESS_SECRET: SECRETS.a,
+    ALERT_EMAIL_TO: 'ops@example.com',
+    MAILER_API_KEY: 'a-key-of-the-mail-provider',
+    MAILER_SMTP_URL: inbox.smtpUrl,
+    MAILER_FROM: 'Witness <witness@example.com>',
+  }
+  const cwd = await emptyFolder()
+  const { context, stdout } = testContext({ cwd, signal: end.signal, env, clock })
+  const words = ['--platform', home.url, '--name', 'a', '--port', '0', '--out', 'site']
+  const running = runProgram(['witness', ...words], context)
+  await expect.poll(stdout).toContain('"event":"platform_reached"')
+  await expect.poll(() => existsSync(path.join(cwd, 'site/index.html'))).toBe(true)
+  home.shut()
+  const mails = () => {
+    pass(30_000)
+    return inbox.mails.map(({ to, subject }) => `${to}: ${subject}`)
+  }
+  await expect.poll(mails).toEqual([`ops@example.com: ${new URL(home.url).host} is unreachable`])
   end.abort()
   expect(await running).toBe(0)
 })
