@@ -2,6 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { createHours } from '../../src/core/course/hours.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/durations.ts'
 import { silentLog, systemClock, systemRandom } from '../../src/core/host.ts'
+import { setReporter } from '../../src/core/reporting/facade.ts'
 import type { Store } from '../../src/core/store/store.ts'
 import { startDispatching, startSchedule } from '../../src/daemon/schedule.ts'
 import { newStoreUrl, opened } from '../support/opened.ts'
@@ -69,6 +70,9 @@ test('after a sleep of many hours it catches up once, also across a change of su
 })
 
 test('an hour whose work failed is run again a minute later, by any process', async () => {
+  const reported: unknown[] = []
+  setReporter({ report: (one) => void reported.push(one) })
+  onTestFinished(() => setReporter(undefined))
   const { runs, look, pass, works } = await hours()
   works(async () => {
     throw new Error('the store was gone')
@@ -80,6 +84,8 @@ test('an hour whose work failed is run again a minute later, by any process', as
   pass(HOUR_MS)
   await look()
   expect(runs).toEqual(['2026-10-25T00', '2026-10-25T00', '2026-10-25T01'])
+  const fault = { kind: 'error', error: { message: 'the store was gone' } }
+  expect(reported).toMatchObject([{ ...fault, context: { hour: '2026-10-25T00' } }])
 })
 
 test('the schedule stands still while the work of an hour fails, until it or another process has done it', async () => {

@@ -1,7 +1,9 @@
 import { get } from 'node:http'
 import { registerHooks } from 'node:module'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { learning } from '../../../src/presets/learning/platform.ts'
 import { recordEnvelopes } from '../../support/envelopes.ts'
+import { keptLog } from '../../support/opened.ts'
 
 // The SDK is global to a process: these tests have one of their own (vitest.config.ts).
 
@@ -48,6 +50,13 @@ test('without the package one warning says so, and nothing is reported', async (
   ])
   reportError(new Error('nobody hears this'))
   await close()
+  const { log, lines } = keptLog()
+  const env = { NEXT_PUBLIC_ERRORTRACK_DSN: `https://${'a'.repeat(32)}@errors.example/1` }
+  const { openReporting } = await import('../../../src/daemon/reporting.ts')
+  await openReporting({ platform: learning, env, log })
+  expect(lines).toMatchObject([
+    { level: 'warn', event: 'errortrack_missing', fix: 'npm install @sentry/node' },
+  ])
 })
 
 test.each([
