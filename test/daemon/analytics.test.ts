@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
+import { OPT_OUT_KEY } from '../../src/core/analytics/events.ts'
 import { RETENTION_DAYS } from '../../src/core/analytics/ingest.ts'
 import { systemClock } from '../../src/core/host.ts'
 import { openPlatform } from '../../src/daemon/index.ts'
@@ -261,17 +262,24 @@ test('a platform of one’s own takes its kinds with the properties that they li
   const batch = [
     event({ kiln: 'gas', cones: '6', glaze: 'celadon' }, Date.now(), 'kiln.booked'),
     event({ page: 'home' }, Date.now(), 'page.viewed'),
+    event({}, Date.now(), 'course.subscribed'),
     event({ lesson: 3 }, Date.now()),
   ]
   expect(await bodyOf(await post('/api/analytics', { events: batch }))).toMatchObject({
-    accepted: 2,
+    accepted: 3,
     dropped: { property_type: 1, property_unknown: 1, unknown_kind: 1 },
     stored: false,
   })
 })
 
-test('every kind is taken', async () => {
+test('the fifteen kinds are taken, whose names programs and browsers know as they know the key that opts out', async () => {
   const { post, rows } = await platform()
+  expect(EVENT_KINDS).toEqual([
+    ...['lesson.viewed', 'circuit.run', 'tutor.asked', 'exam.completed', 'lesson.completed'],
+    ...['exam.started', 'circuit.saved', 'circuit.shared', 'tutor.rated', 'device.selected'],
+    ...['search.performed', 'page.viewed', 'pricing.viewed', 'checkout.started', 'course.subscribed'],
+  ])
+  expect(OPT_OUT_KEY).toBe('platform.optOut')
   expect((await post({ events: EVENT_KINDS.map((kind) => event({}, NOW, kind)) })).body).toMatchObject({
     accepted: 15,
   })
