@@ -7,6 +7,16 @@ import { ceramics } from './ceramics.ts'
 const platform = ceramics() as PlatformDefinition
 const HALF = { KILN_API_KEY: 'canary-71d0-of-the-kiln' }
 
+/** The text of the error that this throws. */
+function faultOf(run: () => unknown): string {
+  try {
+    run()
+  } catch (error) {
+    return String(error)
+  }
+  throw new Error('nothing was thrown')
+}
+
 test('does not start on an environment that breaks a rule of the definition, and reports it by its own names without a value', () => {
   expect(() => registerPlatform(platform, HALF)).toThrow(/kiln-all-or-none[\s\S]*KILN_API_SECRET/)
   expect(() => registerPlatform(platform, HALF)).not.toThrow(/canary/)
@@ -74,6 +84,9 @@ test('forty missing variables refuse a boot in less than 2 kB', () => {
   )
   expect(refused).toThrow(/\n {2}and \d\d more \(required-missing\): platformctl preflight$/)
   expect(refused).not.toThrow(/^.{1600}/s)
+  const said = faultOf(refused)
+  const shown = said.match(/required-missing: /g)?.length ?? 0
+  expect(shown + Number(/and (\d+) more/.exec(said)?.[1])).toBe(40)
 })
 
 test('variables of the default platform mean nothing to another', () => {

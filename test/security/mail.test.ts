@@ -123,28 +123,33 @@ test('with unsubscription by button, asked for by the definition, no GET unsubsc
   expect(await state()).toBe('unsubscribed')
 })
 
-test.each(['program', 'definition'])('a challenge of the %s decides who may subscribe', async (whose) => {
-  const asked: unknown[] = []
-  const challenge: PlatformOptions['challenge'] = async (question) => {
-    asked.push(question)
-    return question.response === 'right'
-  }
-  const { post, messages, platform } = await accountPlatform(
-    whose === 'program' ? { challenge } : { platform: { challenge } },
-  )
-  const refused = await post('/api/email/subscribe', { email: 'a@example.com', challenge: 'wrong' })
-  expect(refused.status).toBe(400)
-  expect(await bodyOf(refused)).toMatchObject({ code: 'challenge_failed' })
-  expect((await post('/api/email/subscribe', { email: 'a@example.com' })).status).toBe(400)
-  expect((await post('/api/email/subscribe', { email: 'a@example.com', challenge: 'right' })).status).toBe(
-    202,
-  )
-  await expect.poll(() => messages.length).toBe(1)
-  expect(asked[0]).toMatchObject({ response: 'wrong', email: 'a@example.com', client: 'embedded' })
-  const visitor = '198.51.100.7'
-  await asking(platform).post('/api/email/subscribe', { email: 'b@example.com' }, {}, visitor)
-  expect(asked.at(-1)).toMatchObject({ response: undefined, client: visitor })
-})
+test.each(['program', 'definition', 'program, before that of the definition,'])(
+  'a challenge of the %s decides who may subscribe',
+  async (whose) => {
+    const asked: unknown[] = []
+    const challenge: PlatformOptions['challenge'] = async (question) => {
+      asked.push(question)
+      return question.response === 'right'
+    }
+    const { post, messages, platform } = await accountPlatform(
+      whose === 'definition'
+        ? { platform: { challenge } }
+        : { challenge, ...(whose !== 'program' && { platform: { challenge: () => false } }) },
+    )
+    const refused = await post('/api/email/subscribe', { email: 'a@example.com', challenge: 'wrong' })
+    expect(refused.status).toBe(400)
+    expect(await bodyOf(refused)).toMatchObject({ code: 'challenge_failed' })
+    expect((await post('/api/email/subscribe', { email: 'a@example.com' })).status).toBe(400)
+    expect((await post('/api/email/subscribe', { email: 'a@example.com', challenge: 'right' })).status).toBe(
+      202,
+    )
+    await expect.poll(() => messages.length).toBe(1)
+    expect(asked[0]).toMatchObject({ response: 'wrong', email: 'a@example.com', client: 'embedded' })
+    const visitor = '198.51.100.7'
+    await asking(platform).post('/api/email/subscribe', { email: 'b@example.com' }, {}, visitor)
+    expect(asked.at(-1)).toMatchObject({ response: undefined, client: visitor })
+  },
+)
 
 test('the functions of a definition get the variables of its groups from the environment of the platform', async () => {
   const kiln = {
