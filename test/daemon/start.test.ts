@@ -239,6 +239,26 @@ test('a daemon whose schedule hangs in a mail for longer than any mail server ma
   answer()
 })
 
+test('a daemon whose answers are errors alerts of it, although every probe is well', async () => {
+  const { url: hook, told } = await alertWebhook()
+  const time = standingClock(START)
+  const mail = await serve((_, response) => response.end('{}'))
+  const env = { ...MAILER, MAILER_API_URL: mail, ALERT_WEBHOOK_URL: hook }
+  const { urls, dataFolder } = await started({ clock: time.clock, env })
+  const other = new Database(path.join(dataFolder, 'platform.sqlite'))
+  other.exec('DROP TABLE subscription')
+  other.close()
+  const headers = { 'Content-Type': 'application/json' }
+  for (const name of ['ada', 'bob', 'eve', 'fay', 'gus']) {
+    const body = JSON.stringify({ email: `${name}@example.com` })
+    const answer = await fetch(`${urls.web}/api/email/subscribe`, { method: 'POST', headers, body })
+    expect(answer.status).toBe(503)
+  }
+  await minutes(3, time)
+  const failed = '5 of 5 requests to /api/email/subscribe were answered with an error (5xx)'
+  await expect.poll(() => told).toEqual([`incident.opened requests_failing: within ten minutes ${failed}`])
+})
+
 test('a daemon that cannot read a certificate since its start does not end the alert about it', async () => {
   const { url: hook, told } = await alertWebhook()
   const time = standingClock(START)
