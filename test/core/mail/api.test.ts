@@ -190,6 +190,12 @@ test.each<[code: number, headers: Record<string, string | string[]>, ms: number 
   [429, { Date: DATE, 'Retry-After': 'Sun, 22 Nov 2026 04:02:00 GMT' }, 86_520_000],
   [429, { Date: DATE, 'Retry-After': 'Sat, 21 Nov 2026 03:59:00 GMT' }, 1000],
   [429, { Date: DATE, 'Retry-After': 'soon' }, 1000],
+  [429, { Date: 'today', 'Retry-After': 'Sat, 21 Nov 2026 04:02:00 GMT' }, 1000],
+  // Every answer after which the message is tried again may ask for a pause, and few have one without it.
+  ...[403, 404, 408, 422, 500].flatMap((code): [number, Record<string, string>, number | undefined][] => [
+    [code, { 'Retry-After': '7' }, 7000],
+    [code, {}, undefined],
+  ]),
   // Two of them are none: which one counts is not known. Joined, these would be a date.
   [503, { Date: DATE, 'Retry-After': ['Jan 1', '2030'] }, undefined],
 ])('the delay of an answer of %d with %j is %s ms', async (code, headers, ms) => {

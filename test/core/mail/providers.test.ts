@@ -52,9 +52,11 @@ async function api(provider: Provider, answer: (request: Received) => Answer | '
     MAILER_FROM: 'Grüße <course@example.com>',
     MAILER_REPLY_TO: 'help@example.com',
   })
-  const mailer = openMailer({ mail, compiled: compiledMails })
+  const hosts: string[] = []
+  const onDate = (host: string, at: number) => void (Number.isFinite(at) && hosts.push(host))
+  const mailer = openMailer({ mail, compiled: compiledMails, onDate })
   onTestFinished(() => mailer.close())
-  return { mailer, received, origin }
+  return { mailer, received, origin, hosts }
 }
 
 test.each(['X-PM-Message-Stream', 'x-pm-message-stream'])(
@@ -230,7 +232,7 @@ const CHECKS = { resend: 'HEAD /emails', postmark: 'GET /server', ses: 'GET /v2/
 test.each(PROVIDERS)('%s: the key is checked without sending anything', async (provider) => {
   let status = 200
   let error = 'UnrecognizedClientException'
-  const { mailer, received } = await api(provider, () => ({ status, ...named(error) }))
+  const { mailer, received, hosts } = await api(provider, () => ({ status, ...named(error) }))
   await mailer.verify()
   expect(received.map(({ method, url }) => `${method} ${url}`)).toEqual([CHECKS[provider]])
   // What honors keys is `api`.
@@ -240,6 +242,8 @@ test.each(PROVIDERS)('%s: the key is checked without sending anything', async (p
   // A key of SES that may send and nothing else.
   error = 'AccessDeniedException'
   if (provider === 'ses') await mailer.verify()
+  // Its clock is compared with ours, also where it refuses the key.
+  expect(hosts).toEqual(Array(received.length).fill('127.0.0.1'))
 })
 
 /** A transport over one that answers so, and a message for it by number. */

@@ -88,6 +88,16 @@ describe('a delivery status notification', () => {
     ])
   })
 
+  test('is read in whatever case its action is, and with its recipient in angle brackets', async () => {
+    const spelled = failed('5.1.1', '', 'Failed').replace(
+      'rfc822; ada@example.com',
+      'RFC822;<ada@example.com>',
+    )
+    expect(await read(dsn(spelled))).toMatchObject({
+      reports: [{ kind: 'hard-bounce', address: 'ada@example.com' }],
+    })
+  })
+
   test('names the recipient we wrote to, and not where it was forwarded', async () => {
     const forwarded = `Original-Recipient: rfc822;ada@example.com\n${failed('5.1.1').replace('ada@example.com', 'forward@elsewhere.example')}`
     expect(await read(dsn(forwarded))).toMatchObject({ reports: [{ address: 'ada@example.com' }] })
@@ -276,6 +286,8 @@ describe('a returned message that is no proper notification', () => {
     ['qmail', QMAIL, 'hard-bounce'],
     ['Exchange', EXCHANGE, 'hard-bounce'],
     ['Gmail', GMAIL, 'soft-bounce'],
+    ['a postmaster', QMAIL.replace('MAILER-DAEMON', 'Postmaster'), 'hard-bounce'],
+    ['a server that names no sender', QMAIL.replace('MAILER-DAEMON@mx.example.net', '<>'), 'hard-bounce'],
   ])('of %s is classified by the code in its text', async (_, text, kind) => {
     expect(await read(text)).toMatchObject({
       kind: 'report',

@@ -52,11 +52,15 @@ describe.each(NAMES)('%s', (name) => {
     },
   )
 
-  test('gives an event the same id each time the provider delivers it', async () => {
+  test('gives an event the same id each time the provider delivers it, and names the message', async () => {
     const signed = signAs(name, sampleOf(name))
     const [first, second] = [await readSigned(name, signed), await readSigned(name, signed)]
     expect(first.events[0]?.id).toBeDefined()
     expect(first.events[0]?.id).toBe(second.events[0]?.id)
+    // The Message-ID that we gave it, where the provider tells that.
+    const own = { postmark: '883953f4-6105-42a2-a16a-77a8eac79483', resend: undefined }
+    const named = name === 'postmark' || name === 'resend' ? own[name] : 'course.sub_1.1.day-1@example.com'
+    expect(first.events[0]?.messageId).toBe(named)
   })
 
   test('refuses what another account signed', async () => {
