@@ -242,6 +242,16 @@ test('the preview names the folders of the platform’s own mails, sends to the 
   const { token } = (await asked.json()) as { readonly token: string }
   const sender = await fetch(`${origin}/sender.json`, { headers: { 'X-Preview-Token': token } })
   expect(await sender.json()).toMatchObject({ recipients: ['ada@example.com'] })
+  // What a mail holds runs no script on the page that may send.
+  const shown = await fetch(`${origin}/mails/welcome.html`)
+  expect(shown.headers.get('content-security-policy')).toMatch(
+    /^sandbox allow-same-origin allow-popups; default-src 'none'/,
+  )
+  const second = await run(['email', 'preview', '--port', new URL(origin).port])
+  expect(second).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^platformctl: port \d+ cannot be used \(EADDRINUSE\): /),
+  })
   await writeFile(path.join(cwd, 'firing/2-fire.md'), lesson)
   const name = path.join('firing', '2-fire.md')
   await expect.poll(stderr).toContain(`${name} is new: end the preview and start it again to see it.\n`)

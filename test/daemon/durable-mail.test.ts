@@ -184,9 +184,15 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
       headers: expect.objectContaining({ 'X-PM-Message-Stream': 'bills' }),
       attachments: [{ name: 'Rechnung ä.pdf', type: 'application/pdf', content: PDF }],
     })
-    // Another file is another content.
-    const other = { ...mail, attachments: [{ ...PARTS.attachments[0], content: Buffer.alloc(PDF.length) }] }
-    expect(await next.mail.send('exam-passed', other)).toMatchObject({ sent: false, code: 'conflict' })
+    // Another file is another content, and so is another name or type of it, and none.
+    const [file] = PARTS.attachments
+    const other = { content: Buffer.alloc(PDF.length) }
+    for (const changed of [[other], [{ name: 'b.pdf' }], [{ type: 'text/plain' }], []]) {
+      const attachments = changed.map((one) => ({ ...file, ...one }))
+      expect(await next.mail.send('exam-passed', { ...mail, attachments })).toMatchObject({
+        code: 'conflict',
+      })
+    }
     expect(await next.mail.send('exam-passed', mail)).toEqual({ sent: true, id: 'late' })
   })
 
