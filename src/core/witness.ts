@@ -74,12 +74,7 @@ function isSnapshot(value: unknown): value is Snapshot {
   if (!isRecord(incidents) || !isRecord(incidents.pages)) return false
   const pages = Object.entries(incidents.pages)
   const texts = pages.flatMap(([, page]) => (isRecord(page) ? [page.title, page.main] : [undefined]))
-  texts.push(
-    calendar,
-    incidents.shell,
-    ...TEXTS.map((name) => value[name]),
-    ...Object.values(value.witnesses),
-  )
+  texts.push(calendar, incidents.shell, ...TEXTS.map((one) => value[one]), ...Object.values(value.witnesses))
   return pages.every(([name]) => PAGE.test(name)) && texts.every((text) => typeof text === 'string')
 }
 

@@ -19,10 +19,14 @@ import type { OpenedPlatform } from './platform.ts'
 /** The beginnings of minutes. It is never started: a task of node-cron stops or spins when the clock is set. */
 const MINUTES = createTask('* * * * *', () => {}, { timezone: 'UTC' })
 
+/** Machines without a clock of their own start years behind, and are set right once the network is there. */
+const CLOCK_SETTLES_MS = 10 * MINUTE_MS
+
 /** Sends lessons when they are due, and forgets what is old each hour; `ping` is called after each hour. */
 export function startDispatching(host: Host, platform: OpenedPlatform, store: Store, ping?: () => void) {
   const { clock, log, timer } = host
   const { course, mailService } = platform
+  const startedAt = timer.monotonic()
   const wakes = createWakes({
     async dispatch(asked) {
       const result = await (await course()).dispatch({ ...asked, onProgress: schedule.progressed })
@@ -46,6 +50,7 @@ export function startDispatching(host: Host, platform: OpenedPlatform, store: St
       return 'done'
     },
     minute: wakes.minute,
+    isClockSure: () => timer.monotonic() - startedAt >= CLOCK_SETTLES_MS,
     onSetBack: async () => (await course()).redate(),
   })
   return schedule

@@ -185,7 +185,7 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
     const failing =
       stalledAt === undefined
         ? outcomes?.mail_failing
-        : `a message has waited since ${minute(stalledAt)}; every attempt failed, and no mail has been sent since`
+        : `a message has waited since ${minute(stalledAt)}, and no mail of its stream has been sent since`
     // Leases and all other processes of the store go by its clock.
     const of = storeTime === undefined ? 'that of most servers it asks' : 'the store’s'
     const aheadMs = storeTime === undefined ? options.clockAheadMs?.() : clock.now() - storeTime

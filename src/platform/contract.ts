@@ -69,12 +69,7 @@ function completed(variables: Readonly<Record<string, VariableInput>>): GroupDef
   return Object.fromEntries(
     Object.entries(variables).map(([name, { kind = 'text', ...of }]) => [
       name,
-      {
-        ...of,
-        kind,
-        malformed: of.malformed ?? 'error',
-        adjusts: isOptional ? of.adjusts === true : adjusts(of),
-      },
+      { ...of, kind, malformed: of.malformed ?? 'error', adjusts: isOptional ? !!of.adjusts : adjusts(of) },
     ]),
   )
 }

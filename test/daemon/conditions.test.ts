@@ -110,7 +110,7 @@ test('lessons that were given up are reported, also while courses are paused or 
 test('mail that nobody takes is reported however little of it there is, also while other mail is paused', async () => {
   const parts = { stalledAt: NOW - DAY, mailFailure: () => ({ reason: 'busy (503)', at: NOW }) }
   expect((await noted(MAIL, parts)).reasons.mail_failing).toBe(
-    'a message has waited since 2026-11-21 00:00 UTC; every attempt failed, and no mail has been sent since: busy (503)',
+    'a message has waited since 2026-11-21 00:00 UTC, and no mail of its stream has been sent since: busy (503)',
   )
   const counted = { ...parts, outcomes: async () => ({ mail_failing: '12 of 20 lessons failed' }) }
   expect((await noted(MAIL, counted)).reasons.mail_failing).toBe('12 of 20 lessons failed: busy (503)')

@@ -280,6 +280,39 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
     expect([await stalledSince(96.9), await stalledSince(97)]).toEqual([NOW + MINUTE_MS, undefined])
   })
 
+  test('a stream of which nothing leaves for three people has stalled also while other mail leaves, until one of its own does', async () => {
+    const it = await world(kind)
+    const platform = it.open()
+    const stalled = () => it.store.sending.stalledSince({ now: NOW + 3 * HOUR_MS, before: NOW + 2 * HOUR_MS })
+    const send = async (to: string) => {
+      await platform.sendEmail({ ...MAIL, to: `${to}@example.com`, key: `exam.${it.messages.length}` })
+      await platform.deliver()
+      return stalled()
+    }
+    const domain = 'example.com'
+    await it.store.sending.count([{ at: NOW + 3 * HOUR_MS, source: 'api', kind: 'sent', domain, count: 1 }])
+    it.answer(() => ({ kind: 'transient', scope: 'message', reason: 'this text is not taken (450)' }))
+    for (const to of ['ada', 'ada', 'bob']) expect(await send(to)).toBeUndefined()
+    expect(await send('cy')).toBe(NOW)
+    it.pass(HOUR_MS)
+    it.takes('late')
+    expect(await send('dan')).toBeUndefined()
+  })
+
+  test('mail that expired before anything tried to send it is told as mail that nobody took', async () => {
+    const it = await world(kind)
+    const streams = ['mail'] as const
+    await it.store.sending.pause({ streams, now: NOW, reason: 'a test', audit: audited('pause', NOW) })
+    await it.open().sendEmail(MAIL)
+    it.pass(4 * DAY_MS)
+    const [now, before] = [NOW + 97 * HOUR_MS, NOW + 95 * HOUR_MS]
+    await it.store.sending.resume({ streams, now, audit: audited('resume', now) })
+    expect(await it.store.sending.stalledSince({ now, before })).toBeUndefined()
+    await it.open().deliver()
+    expect(it.messages).toEqual([])
+    expect(await it.store.sending.stalledSince({ now, before })).toBe(NOW)
+  })
+
   test('a mail server that never answers after DATA gets a mail ever more rarely, at last every six hours', async () => {
     const it = await world(kind)
     it.answer(() => ({ kind: 'unknown', reason: 'the connection broke after the message was handed over' }))

@@ -178,8 +178,10 @@ test('a process without access to the store does not release an hour that anothe
   expect(runs).toHaveLength(1)
 })
 
-test('somebody whom a daemon enrols under a clock three days ahead gets the second lesson a day after it is set back', async () => {
+/** A daemon that has mailed the first lesson to somebody; gives how many lessons were mailed after a time of its clock. */
+async function daemonAt(ahead: number) {
   let now = Date.UTC(2026, 10, 23, 10, 30)
+  let elapsed = 0
   const clock = { ...systemClock, now: () => now }
   const keys: string[] = []
   const mailer = testTransport(async ({ key }) => {
@@ -187,25 +189,51 @@ test('somebody whom a daemon enrols under a clock three days ahead gets the seco
     return { kind: 'sent', id: key }
   })
   const { platform } = opened({ env: { STORE_URL: await newStoreUrl() }, mailer, clock })
-  const host = { clock, timer: systemClock, log: silentLog, random: systemRandom }
+  const timer = { ...systemClock, monotonic: () => elapsed }
+  const host = { clock, timer, log: silentLog, random: systemRandom }
   const store = await platform.store()
   await store.course.requestConfirmation(asked('long-ago', now - 31 * DAY_MS))
-  const schedule = startDispatching(host, platform, store)
-  onTestFinished(() => schedule.stop())
-  const pass = async (ms: number) => {
-    now += ms
-    await schedule.tick()
-    return keys.length
+  const start = async () => {
+    const schedule = startDispatching(host, platform, store)
+    onTestFinished(() => schedule.stop())
+    return schedule
   }
-  now += 72 * HOUR_MS
+  let schedule = await start()
+  const pass = async (ms: number, realMs = 0) => {
+    now += ms
+    elapsed += realMs
+    await schedule.tick()
+    return new Set(keys).size
+  }
+  now += ahead
   await (await platform.course()).enrol({ spelling: 'a@example.com', identity: 'a@example.com' })
   expect(await pass(MINUTE_MS)).toBe(1)
   // What is old goes with the hour's work.
   expect(await store.course.findById('long-ago')).toBeUndefined()
-  expect(await pass(-72 * HOUR_MS)).toBe(1)
+  return {
+    pass,
+    async restart(ms: number) {
+      await schedule.stop()
+      now += ms
+      schedule = await start()
+    },
+  }
+}
+
+test('somebody whom a daemon enrols under a clock three days ahead gets the second lesson a day after it is set back', async () => {
+  const { pass } = await daemonAt(72 * HOUR_MS)
+  expect(await pass(-72 * HOUR_MS, 10 * MINUTE_MS)).toBe(1)
   expect(await pass(23 * HOUR_MS)).toBe(1)
   expect(await pass(HOUR_MS)).toBe(2)
-  expect(new Set(keys).size).toBe(2)
+})
+
+test('a clock that is years behind in the first minutes of a daemon changes no schedule', async () => {
+  const years = 3 * 365 * 24 * HOUR_MS
+  const { pass, restart } = await daemonAt(0)
+  await restart(-years)
+  expect(await pass(HOUR_MS, 9 * MINUTE_MS)).toBe(1)
+  for (const ms of [years, HOUR_MS, HOUR_MS, 20 * HOUR_MS]) expect(await pass(ms, HOUR_MS)).toBe(1)
+  expect(await pass(HOUR_MS)).toBe(2)
 })
 
 test('what a clock ahead has dated is dated anew once it is set back, and again until that succeeds', async () => {

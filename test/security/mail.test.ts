@@ -295,7 +295,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     await subscribe({ course }, 'confirmed', start)
     // The row of somebody who left keeps them from being mailed again.
     await subscribe({ course }, 'left', start)
-    await course.unsubscribe({ id: 'left', enrolment: 1, now: start + 1 })
+    await course.unsubscribe({ id: 'left', now: start + 1 })
     await course.requestConfirmation(asked('fresh', NOW - DAY))
     await course.pruneUnconfirmed(NOW - UNCONFIRMED_KEPT_MS)
     expect(await course.findById('old')).toBeUndefined()

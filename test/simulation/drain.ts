@@ -114,10 +114,10 @@ export async function simulateDrain(part: Part): Promise<() => Promise<void>> {
         claimDue: (asked) =>
           live(async () => {
             const claims = await store.course.claimDue(asked)
-            for (const { id, enrolment, address } of claims)
+            for (const { id, address } of claims)
               if (draw.oneIn(leaves)) {
                 gone.add(address)
-                await store.course.unsubscribe({ id, enrolment, now: clock.now() })
+                await store.course.unsubscribe({ id, now: clock.now() })
               }
             return claims
           }),

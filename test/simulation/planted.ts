@@ -179,11 +179,6 @@ const PLANTED: Readonly<Record<string, readonly Planted[]>> = {
   ],
   'course/transitions/leave.ts': [
     [
-      'ends nothing by a link of an earlier enrolment',
-      'if (enrolment > record.enrolment) return undefined',
-      'if (enrolment !== record.enrolment) return undefined',
-    ],
-    [
       'mails on after an unsubscribe',
       "    state: 'unsubscribed',\n    unsubscribedAt: now,\n    nextAttemptAt: undefined,",
       '    unsubscribedAt: now,',

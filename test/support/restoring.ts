@@ -39,8 +39,8 @@ export async function storeWith(...names: readonly string[]) {
       rmdirSync(journal)
       await rename(at('aside'), journal)
     },
-    leave: (id: string, now = NOW + 1, enrolment = 1) => store.course.unsubscribe({ id, enrolment, now }),
-    undo: (id: string, now = NOW + 2) => store.course.undoUnsubscribe({ id, enrolment: 1, now }),
+    leave: (id: string, now = NOW + 1) => store.course.unsubscribe({ id, now }),
+    undo: (id: string, now = NOW + 2) => store.course.undoUnsubscribe({ id, now }),
     erase: (name: string, { within = store, now = NOW + 1, recipients = [] as readonly string[] } = {}) =>
       within.course.erase({ ...erasureOf(name, hashOf(name), now), recipients }),
     suppress: (name: string, now = NOW) => {

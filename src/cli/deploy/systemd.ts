@@ -68,7 +68,7 @@ ${copy}#   install -D -m 600 .env /etc/platformctl/env
 Description=platformctl: ${services.map(({ name }) => name).join(', ')}
 Documentation=man:platformctl(1)
 Wants=network-online.target
-After=network-online.target
+After=network-online.target time-sync.target
 # Give up after five starts in five minutes: an environment that is half-configured does not heal by itself.
 StartLimitIntervalSec=5min
 StartLimitBurst=5
@@ -150,7 +150,7 @@ WantedBy=timers.target
 Description=platformctl: a witness of the platform
 Documentation=man:platformctl(1)
 Wants=network-online.target
-After=network-online.target
+After=network-online.target time-sync.target
 
 [Service]
 Type=exec

@@ -35,7 +35,7 @@ export function createEnrolments(host: CourseHost) {
   }
   const byLink = (change: 'unsubscribe' | 'undoUnsubscribe') => async (link: LinkParts) => {
     const named = readLink(link)
-    if (named) await store[change]({ ...named, now: clock.now() })
+    if (named) await store[change]({ id: named.id, now: clock.now() })
   }
   /** The plan of an enrolment at the lesson after those sent. */
   const planOf = (one: Subscription) => catalog.plan({ ...one, day: one.sentDays.length + 1 }, store)
@@ -119,9 +119,9 @@ export function createEnrolments(host: CourseHost) {
     ): Promise<boolean> {
       const found = await store.find(await storedForm(host, identity), course)
       if (found === undefined || !isUnderWay(found)) return false
-      const { id, enrolment } = found
+      const { id } = found
       const audit = operator && auditEntry(host, { action: 'cancel', subject: id, operator })
-      await store.unsubscribe({ id, enrolment, now: clock.now(), audit })
+      await store.unsubscribe({ id, now: clock.now(), audit })
       return true
     },
     /** Changes a person's enrolments, or one by course or id; lessons not tried yet follow. Gives how many. */

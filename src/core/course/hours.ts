@@ -31,6 +31,8 @@ export interface HoursOptions {
   /** Work that must not wait for the next hour: called each minute in which no hour begins. */
   readonly minute?: (signal: AbortSignal) => Promise<void>
   readonly onDone?: (hour: string) => void
+  /** Until the clock may be taken for right, nothing is concluded from hours that were handled later than now. */
+  readonly isClockSure?: () => boolean
   /** Called when the clock was set back over an hour, until it resolves. */
   readonly onSetBack?: () => Promise<void>
   /** Called when an hour failed. It is tried again at the next tick. */
@@ -42,7 +44,8 @@ export interface HoursOptions {
  * processes never both run it, a late start catches up once, and an hour whose run failed or was killed is run again.
  * Hours recorded before the clock was set back are still to come: they are forgotten.
  */
-export function createHours({ store, clock, log, run, minute, onDone, onSetBack, onFault }: HoursOptions) {
+export function createHours(options: HoursOptions) {
+  const { store, clock, log, run, minute, onDone, isClockSure = () => true, onSetBack, onFault } = options
   const stopping = new AbortController()
   let handled = ''
   let claimed: string | undefined
@@ -51,7 +54,7 @@ export function createHours({ store, clock, log, run, minute, onDone, onSetBack,
 
   async function handle(hour: string): Promise<void> {
     try {
-      const hours = await store.forgetHoursAfter(hourAt(clock.now() + MOST_SKEW_MS))
+      const hours = isClockSure() ? await store.forgetHoursAfter(hourAt(clock.now() + MOST_SKEW_MS)) : 0
       const again =
         'the clock was set back: hours that it had counted already run again when they come, and lessons that it put off are planned anew'
       if (hours > 0) log.warn('clock_set_back', again, { hour, hours })

@@ -142,8 +142,8 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement>, Keep
   }): Promise<readonly Admitted[]>
   /** A page of all enrolments, by their ids. */
   page(after: string): Promise<readonly Subscription[]>
-  unsubscribe(input: Change & { readonly enrolment: number }): Promise<void>
-  undoUnsubscribe(input: Change & { readonly enrolment: number }): Promise<void>
+  unsubscribe(input: Change): Promise<void>
+  undoUnsubscribe(input: Change): Promise<void>
   /** Changes the language or time zone of an enrolment, and of the confirmation that it waits for; false: nothing changed. */
   set(input: Change & Preferences & { readonly moved: Moved }): Promise<boolean>
   /**

@@ -8,6 +8,8 @@ import { subscriptions } from './subscriptions.ts'
 
 /** The name in `meta` of the time at which the last lesson was sent, to within seconds. */
 export const SENT_NOTE = 'lesson_sent_at'
+/** The same of each other stream, whose name follows. */
+export const STREAM_SENT_NOTE = 'sent_at '
 
 /** When the lesson in hand became due, as `recordOf` reads it. */
 export const LESSON_DUE = `coalesce(due_at, confirmed_at + CAST(${DAY_MS} AS bigint) * {length sent_days})`

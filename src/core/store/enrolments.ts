@@ -127,15 +127,13 @@ export function enrolments(sql: Sql) {
         return became
       }),
     page: (after) => one(subscriptions.list(TEXTS.page, { after })),
-    unsubscribe: ({ enrolment: named, ...input }) =>
+    unsubscribe: (input) =>
       write(function* () {
-        yield* change(input, { kind: 'unsubscribed' }, (one) => unsubscribe(one, named, input.now))
+        yield* change(input, { kind: 'unsubscribed' }, (one) => unsubscribe(one, input.now))
       }),
-    async undoUnsubscribe({ enrolment: named, ...input }) {
+    async undoUnsubscribe(input) {
       const { id, now: at } = input
-      const undone = await write(() =>
-        change(input, { kind: 'undone' }, (one) => undoUnsubscribe(one, named, at)),
-      )
+      const undone = await write(() => change(input, { kind: 'undone' }, (one) => undoUnsubscribe(one, at)))
       // After the commit: if the store lost it, a restore would mail somebody who left.
       if (undone) await sql.journal({ what: 'undone', at, id, enrolment: undone.enrolment })
     },

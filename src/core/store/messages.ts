@@ -7,8 +7,9 @@ import { EXPIRED, type MessageStore, type NewMessage, type QueuedMessage } from 
 import { FAR_MS } from '../durations.ts'
 import type { Notice, NoticeMail } from '../incidents/incident.ts'
 import { LEASE_MS } from '../lease.ts'
+import { STREAM_SENT_NOTE } from './counts.ts'
 import { leaving } from './departures.ts'
-import { all, first, journal, lock, run, SPACE, type Sql, type Steps, scalar } from './sql.ts'
+import { all, first, journal, lock, run, SPACE, type Sql, type Steps, scalar, setMeta } from './sql.ts'
 import { history, subscriptions } from './subscriptions.ts'
 
 export const TEXTS = {
@@ -138,6 +139,8 @@ export const messages = ({ one, write }: Sql): MessageStore<CourseMessageSettlem
   keepMessages: (input) => write(() => messageSteps.keep(input)),
   settleMessages: (settlements) =>
     write(function* () {
+      const sent = settlements.findLast(({ record }) => record.result === 'sent')
+      if (sent) yield* setMeta(STREAM_SENT_NOTE + sent.claim.stream, String(sent.now))
       for (const settlement of settlements) {
         yield* messageSteps.settle(settlement)
         const { claim, entry, record, now } = settlement

@@ -75,9 +75,8 @@ export async function replay(sql: Sql, entries: readonly JournalEntry[]): Promis
     if (isNew && hash !== undefined && !gone.has(id))
       count.unsubscribed += await sql.write(() => run(ERASURE.suppress, { hashes: [hash], now }))
     if (before === undefined || !concerns(entry, before)) continue
-    const { enrolment, state } = before
-    await (entry.what === 'unsubscribed' ? unsubscribe : undoUnsubscribe)({ id, enrolment, now })
-    if ((await findById(id))?.state !== state) count[entry.what] += 1
+    await (entry.what === 'unsubscribed' ? unsubscribe : undoUnsubscribe)({ id, now })
+    if ((await findById(id))?.state !== before.state) count[entry.what] += 1
   }
   return count
 }

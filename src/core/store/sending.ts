@@ -2,7 +2,7 @@ import { withoutAddresses } from '../audit.ts'
 import { MINUTE_MS, MOST_SKEW_MS } from '../durations.ts'
 import * as counting from '../mail/feedback/sending.ts'
 import * as holding from '../mail/holds.ts'
-import { LESSON_DUE, MAY_BE_UNDECIDED, SENT_NOTE } from './counts.ts'
+import { LESSON_DUE, MAY_BE_UNDECIDED, SENT_NOTE, STREAM_SENT_NOTE } from './counts.ts'
 import type { JournalEntry } from './journal.ts'
 import type { Sql, Steps } from './sql.ts'
 import { addAudit, all, first, insertRows, journal, lock, run, SPACE, scalar } from './sql.ts'
@@ -54,10 +54,16 @@ export const TEXTS = {
         WHERE m.outcome = 'failed' AND i.closed_at IS NULL) AS queued
     GROUP BY stream`,
   sent: `SELECT max(at) AS at FROM (${SENT}) AS sent`,
-  stalled: `SELECT min(created_at) AS at FROM message
-    WHERE stream <> 'alert' AND attempts > 0 AND (done_at IS NULL OR (outcome = 'over' AND done_at > @before)) AND created_at <= @before
-      AND created_at > coalesce((SELECT max(at) FROM (${SENT}) AS sent WHERE at <= @now), 0) + ${MINUTE_MS}
-      AND ('stream ' || stream) NOT IN (SELECT name FROM breaker WHERE paused_at IS NOT NULL)`,
+  // A stream of which nothing left: with one mail while no other leaves either, with those of three people in any case.
+  stalled: `SELECT min(at) AS at FROM (
+      SELECT min(created_at) AS at, max(created_at) AS newest_at, count(DISTINCT coalesce(subscription, address, id)) AS people
+      FROM message
+      WHERE stream <> 'alert' AND (attempts > 0 OR done_at >= expires_at) AND (done_at IS NULL OR (outcome = 'over' AND done_at > @before)) AND created_at <= @before
+        AND created_at > coalesce((SELECT CAST(value AS bigint) FROM meta
+          WHERE name = '${STREAM_SENT_NOTE}' || stream AND CAST(value AS bigint) <= @now), 0)
+        AND ('stream ' || stream) NOT IN (SELECT name FROM breaker WHERE paused_at IS NOT NULL)
+      GROUP BY stream) AS stuck
+    WHERE people >= 3 OR newest_at > coalesce((SELECT max(at) FROM (${SENT}) AS sent WHERE at <= @now), 0) + ${MINUTE_MS}`,
   refused: newest(['bounced', 'parked']),
   failed: newest(['failed', 'unknown']),
 }

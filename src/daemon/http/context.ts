@@ -50,7 +50,7 @@ export class RouteContext<Body = unknown> {
   body: BodySpec<Body> | undefined
   errorTexts: OwnErrorTexts | undefined
   params: Readonly<Record<string, string>> = {}
-  /** A webhook that anybody may have sent: that it is refused raises no alert. */
+  /** Anybody may have provoked it: that it is refused raises no alert. */
   isForged: true | undefined
   /** Call this as soon as the request's secret has proved right. */
   passed: () => void = () => {}

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { localLimiter, policiesOf } from '../../core/access/limit/limiter.ts'
 import { isLanguage, isTimeZone } from '../../core/course/definition.ts'
 import { PlatformError } from '../../core/errors.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
@@ -130,8 +131,10 @@ export const unsubscribeRoute = (platform: ResolvedPlatform) =>
     ],
     errors: ['store_unavailable'],
     errorTexts: ({ notUnsubscribedYet }) => ({ store_unavailable: notUnsubscribedYet }),
-    handle: ({ course }) => {
+    handle: ({ course, settings: { limits }, clock }) => {
       const choice = choiceOf(platform)
+      const changes = localLimiter(clock)
+      const { subscribe } = policiesOf(limits.perMinute)
       return async (c) => {
         const nothing = answerToPrefetch(c)
         if (nothing) return nothing
@@ -141,6 +144,14 @@ export const unsubscribeRoute = (platform: ResolvedPlatform) =>
           return c.wantsJson ? { status: 'unchanged' as const } : htmlResponse(unsubscribePage(c.frame, page))
         const link = { s: c.query('s') ?? '', t: c.query('t') ?? '' }
         const fields = c.request.method === 'POST' ? await c.form() : {}
+        // Mail providers unsubscribe for many readers; what only readers do is limited as subscribing is.
+        const isByReader = fields.undo === '1' || fields.preferences === '1'
+        const retryAfterSeconds = isByReader ? Math.ceil(changes.take(subscribe, c.client).retry / 1e6) : 0
+        if (retryAfterSeconds > 0) {
+          // Anybody can have this answer, so it raises no alert.
+          c.isForged = true
+          throw new PlatformError('rate_limited', 'Too many changes; try again later.', { retryAfterSeconds })
+        }
         const opened = await course()
         if (fields.preferences === '1') {
           await opened.preferByLink(link, parseWith(Preferences, fields))

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { MOST_ENTRIES } from '../../../src/core/course/history.ts'
 import { DAY_MS } from '../../../src/core/durations.ts'
@@ -119,6 +120,13 @@ describe.each(STORES)('on the store %s', (kind) => {
     await it.course.undoUnsubscribe(old)
     expect(await it.course.find(ADA.identity)).toMatchObject({ state: 'confirmed', enrolment: 2 })
     expect(new Set(it.messages.map(({ key }) => key)).size).toBe(4)
+    // Of an enrolment that a restored store does not know.
+    const s = it.link().s.replace(/\d+$/, '3')
+    const t = createHmac('sha256', 'a key for links in tests only')
+      .update(`unsubscribe:${s}`)
+      .digest('base64url')
+    await it.course.unsubscribe({ s, t })
+    expect(await it.course.find(ADA.identity)).toMatchObject({ state: 'unsubscribed', enrolment: 2 })
   })
 
   test('a transient failure waits at least five minutes and comes back with the same bytes', async () => {

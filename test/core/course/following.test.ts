@@ -122,16 +122,16 @@ describe.each(KEPT)('on %s', (kind) => {
     const it = await deployed(A, B, C)
     await it.sends()
     it.pass(DAY_MS)
-    const { id, enrolment } = await it.ada()
+    const { id } = await it.ada()
     const leaving: CourseStore = {
       ...it.store.course,
       async settle(settlements) {
-        await it.store.course.unsubscribe({ id, enrolment, now: it.now() })
+        await it.store.course.unsubscribe({ id, now: it.now() })
         return it.store.course.settle(settlements)
       },
     }
     await it.open(leaving, { catalog: following(A, B) }).dispatch({ limit: 10 })
-    await it.store.course.undoUnsubscribe({ id, enrolment, now: it.now() })
+    await it.store.course.undoUnsubscribe({ id, now: it.now() })
     expect(await it.ada()).toMatchObject({ state: 'confirmed', sentLessons: [A, B] })
     it.deploy(A, B, C)
     it.pass(DAY_MS)

@@ -109,7 +109,6 @@ test('a store verifies after any sequence of changes to subscriptions', async ()
           )
         } else {
           const id = `id${one.who}`
-          const enrolment = (await course.findById(id))?.enrolment ?? 0
           if (one.do === 'subscribe') {
             tokens += 1
             const asked = { course: 'quantum', identity: id, address: id, id, now }
@@ -117,8 +116,8 @@ test('a store verifies after any sequence of changes to subscriptions', async ()
             if (mail) newest[one.who] = `${tokens}`
           } else if (one.do === 'confirm')
             await course.confirm({ begin, tokenHash: newest[one.who] ?? '', now })
-          else if (one.do === 'unsubscribe') await course.unsubscribe({ id, enrolment, now })
-          else if (one.do === 'undo') await course.undoUnsubscribe({ id, enrolment, now })
+          else if (one.do === 'unsubscribe') await course.unsubscribe({ id, now })
+          else if (one.do === 'undo') await course.undoUnsubscribe({ id, now })
           else await course.resolve({ id, as: one.do as 'retry' | 'sent', now, next: nextAfter })
         }
       }

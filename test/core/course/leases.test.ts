@@ -56,7 +56,7 @@ describe.each(KEPT)('on %s', (kind) => {
     const { course } = it.store
     const asked = { limit: 1, retries: 0, leaseMs: MINUTE }
     const claims = await course.claimDue({ ...asked, now: it.now(), call: 'first' })
-    await course.unsubscribe({ id: 'person-0', enrolment: 1, now: it.now() })
+    await course.unsubscribe({ id: 'person-0', now: it.now() })
     await course.keep({ claims, call: 'first', now: it.now(), leaseMs: MINUTE })
     // Its holder is gone without an outcome.
     lease += 2 * MINUTE

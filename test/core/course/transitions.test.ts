@@ -86,7 +86,7 @@ test('on a suppressed address an enrolment ends at once, as dead after a bounce 
   expect(on('complaint').problem).toEqual({ kind: 'suppressed', reason: 'r', since: NOW })
   for (const one of [on('hard-bounce'), on('complaint')]) {
     expect(enrolRefusal(one)).toBe('suppressed')
-    expect(undoUnsubscribe(one, 1, NOW)).toBeUndefined()
+    expect(undoUnsubscribe(one, NOW)).toBeUndefined()
     expect(wantsConfirmation(one, { count: 0, newestAt: undefined }, NOW)).toBe(false)
   }
 })
@@ -200,14 +200,14 @@ test('an outcome whose claim is lost counts only if the lesson was sent, and onl
   expect(record({ ...taken, enrolment: 2 }, sent)).toBeUndefined()
   expect(record({ ...taken, sentDays: [1] }, sent)).toBeUndefined()
   // A subscriber who left meanwhile gets no further attempt, and a bounce is remembered.
-  const left = unsubscribe(taken, 1, NOW)
+  const left = unsubscribe(taken, NOW)
   expect(left && record(left, sent)).toMatchObject({ state: 'unsubscribed', nextAttemptAt: undefined })
   const problem = { kind: 'bounced', reason: 'r', since: 5 } as const
   expect(left && record({ ...left, problem }, sent)?.problem).toBe(problem)
 })
 
 test('an attempt whose claim was ended while it was out is over when it is answered, and what is unknown stays known', () => {
-  const left = unsubscribe(taken, 1, NOW) as SubscriptionRecord
+  const left = unsubscribe(taken, NOW) as SubscriptionRecord
   const over = { claimedAt: undefined, leaseUntil: undefined }
   const answered = (outcome: Outcome, before = left) =>
     changes(before, record(before, settle(claim, outcome, NOWS)))
@@ -243,25 +243,25 @@ test('a returned claim waits from its due time if nothing was tried, and from no
 })
 
 test('leaving ends what is due and voids the claim, but keeps the lease of a message that is out', () => {
-  expect(changes(taken, unsubscribe(taken, 1, NOW + 9))).toEqual({
+  expect(changes(taken, unsubscribe(taken, NOW + 9))).toEqual({
     state: 'unsubscribed',
     unsubscribedAt: NOW + 9,
     nextAttemptAt: undefined,
     fence: 3,
   })
-  expect(unsubscribe(ada, 0, NOW)).toBeUndefined()
+  expect(unsubscribe(ada, NOW)).toBeUndefined()
   const bounced = endByFeedback(enrolled, 'end-dead', { at: NOW, reason: 'r', now: NOW })
   if (bounced === undefined) throw new Error('it ends')
   // After a bounce the subscriber’s own word counts, and no operator brings them back.
-  expect(changes(bounced, unsubscribe(bounced, 1, NOW))).toEqual({ unsubscribedAt: NOW + 1 })
-  expect(changes(bounced, unsubscribe(bounced, 1, NOW + 7))).toEqual({ unsubscribedAt: NOW + 7 })
+  expect(changes(bounced, unsubscribe(bounced, NOW))).toEqual({ unsubscribedAt: NOW + 1 })
+  expect(changes(bounced, unsubscribe(bounced, NOW + 7))).toEqual({ unsubscribedAt: NOW + 7 })
 })
 
 test('coming back goes on with the lesson in hand, now or when it is due, and not with one that waits', () => {
-  const left = unsubscribe(enrolled, 1, NOW)
+  const left = unsubscribe(enrolled, NOW)
   if (left === undefined) throw new Error('it ends')
   const back = (change: Partial<SubscriptionRecord>, now = NOW + DAY) =>
-    changes(left, undoUnsubscribe({ ...left, ...change }, 1, now))
+    changes(left, undoUnsubscribe({ ...left, ...change }, now))
   expect(back({})).toEqual({
     state: 'confirmed',
     unsubscribedAt: undefined,
@@ -278,10 +278,8 @@ test('coming back goes on with the lesson in hand, now or when it is due, and no
   const unknown = { problem: { kind: 'unknown', reason: 'r', since: NOW } } as const
   expect(back(unknown, NOW + 20 * HOUR - 1)).toMatchObject({ nextAttemptAt: NOW + 20 * HOUR - 1 })
   expect(back(unknown, NOW + 20 * HOUR)).not.toHaveProperty('nextAttemptAt')
-  expect(undoUnsubscribe({ ...left, confirmedAt: undefined }, 1, NOW)).toBeUndefined()
-  // A link of an enrolment that is still to come is no link of ours.
-  expect([unsubscribe(enrolled, 2, NOW), undoUnsubscribe(left, 2, NOW)]).toEqual([undefined, undefined])
-  expect(undoUnsubscribe(enrolled, 1, NOW)).toBeUndefined()
+  expect(undoUnsubscribe({ ...left, confirmedAt: undefined }, NOW)).toBeUndefined()
+  expect(undoUnsubscribe(enrolled, NOW)).toBeUndefined()
 })
 
 test('in another time zone the lesson in hand moves, unless it was tried already', () => {
@@ -309,7 +307,7 @@ test('feedback about an address ends its course, with the reason, and says nothi
   expect(dead && endByFeedback(dead, 'end-dead', at)).toBeUndefined()
   expect(dead && endByFeedback(dead, 'end-suppressed', at)?.problem?.kind).toBe('suppressed')
   expect(endByFeedback(ada, 'end-dead', at)).toBeUndefined()
-  const left = unsubscribe(enrolled, 1, NOW + 9)
+  const left = unsubscribe(enrolled, NOW + 9)
   // Later than their own end, which stays.
   expect(left && endByFeedback(left, 'end-dead', at)).toMatchObject({
     unsubscribedAt: NOW + 9,

@@ -55,7 +55,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(before).toMatchObject({ sentDays: [1, 2], nextAttemptAt: 2 * DAY_MS })
     await course.settle([done(first), failed(first, 5), { ...failed(second, 5), end: true }])
     expect(await course.findById('ada')).toEqual(before)
-    await course.unsubscribe({ id: 'ada', enrolment: 1, now: 3 * DAY_MS })
+    await course.unsubscribe({ id: 'ada', now: 3 * DAY_MS })
     await subscribe(store, 'ada', 4 * DAY_MS)
     const again = await course.findById('ada')
     await course.settle([done(first), done({ ...first, day: 3 })])

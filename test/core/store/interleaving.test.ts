@@ -94,8 +94,8 @@ const TO_A_PERSON: Acts = {
       nextAttemptAt: undefined,
       problem: { kind: 'bounced', reason: 'gone', since: NOW },
     }),
-  unsubscribe: ({ store }) => store.course.unsubscribe({ ...change, enrolment: 1 }),
-  'undo the unsubscribe': ({ store }) => store.course.undoUnsubscribe({ ...change, enrolment: 1 }),
+  unsubscribe: ({ store }) => store.course.unsubscribe(change),
+  'undo the unsubscribe': ({ store }) => store.course.undoUnsubscribe(change),
   'mark as sent': ({ store }) => store.course.resolve({ ...change, as: 'sent', next: nextAfter }),
   'set the language': ({ store }) => store.course.set({ ...change, language: 'de', moved: () => undefined }),
   complain: ({ store }) =>
@@ -123,7 +123,7 @@ const PEOPLE: Scenes = {
   },
   'somebody who left': async ({ course }) => {
     await course.enrol({ ...ada, id: 'ada', begin, now: 0 })
-    await course.unsubscribe({ id: 'ada', enrolment: 1, now: 1 })
+    await course.unsubscribe({ id: 'ada', now: 1 })
     return {}
   },
 }

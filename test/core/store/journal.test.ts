@@ -58,7 +58,7 @@ test('a restore elsewhere needs the journal of the replaced store, and names the
   expect(await it.states('lost/platform.sqlite')).toEqual(['confirmed', 'confirmed', 'confirmed'])
   // The journal that begins there does not cover the time before.
   const lost = await openStore({ kind: 'sqlite', file: it.at('lost/platform.sqlite') })
-  await lost.course.unsubscribe({ id: 'grace', enrolment: 1, now: NOW + 10 })
+  await lost.course.unsubscribe({ id: 'grace', now: NOW + 10 })
   await lost.close()
   await it.backup('later.sqlite', it.at('lost/platform.sqlite'))
   await expect(it.restore({ now: NOW + 5000 }, 'lost/platform.sqlite')).rejects.toThrow(
@@ -146,7 +146,7 @@ test.runIf(process.platform === 'linux')(
     const leaves = `
       const { openStore } = await import(${JSON.stringify(open.href)})
       const store = await openStore(${address})
-      await store.course.unsubscribe({ id: 'ada', enrolment: 1, now: ${NOW + 1} })
+      await store.course.unsubscribe({ id: 'ada', now: ${NOW + 1} })
       await store.close()`
     const child = execa('node', ['--input-type=module', '--eval', leaves])
     const files = () =>
@@ -172,7 +172,7 @@ test('a restore ends the course of somebody who left when it had begun again aft
   const ada = { identity: 'ada@example.com', mailboxKey: 'ada@example.com', address: 'ada@example.com' }
   const again = await it.store.course.enrol({ ...ada, begin, course: 'quantum', id: 'new', now: NOW + 1 })
   expect(again).toMatchObject({ id: 'ada', enrolment: 2 })
-  await it.leave('ada', NOW + 2, 2)
+  await it.leave('ada', NOW + 2)
   await it.store.close()
   expect((await it.restore()).replayed).toMatchObject({ unsubscribed: 1 })
   const after = await it.open()
@@ -350,7 +350,7 @@ test('a line of which the disk takes only the beginning is written again when th
   const unsubscribe = `
     import { openStore } from ${JSON.stringify(new URL('../../../src/core/store/open.ts', import.meta.url))}
     const store = await openStore({ kind: 'sqlite', file: ${JSON.stringify(it.file)} })
-    await store.course.unsubscribe({ id: 'ada', enrolment: 1, now: ${NOW + 1} })
+    await store.course.unsubscribe({ id: 'ada', now: ${NOW + 1} })
     await store.close()`
   // No file grows beyond that size, as on a full disk.
   const limited = `ulimit -f ${most / 1024}; trap "" XFSZ; exec "$0" --input-type=module --eval "$1"`
@@ -578,16 +578,16 @@ test.skipIf(process.getuid?.() !== 0)(
     await it.erase('joan', { within: opened })
     await rename(it.journal, it.at('aside'))
     symlinkSync(secret, it.journal)
-    await opened.course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW + 2 })
+    await opened.course.unsubscribe({ id: 'ada', now: NOW + 2 })
     await rm(it.journal)
     symlinkSync(path.join(theirs, 'planted'), it.journal)
-    await opened.course.unsubscribe({ id: 'grace', enrolment: 1, now: NOW + 2 })
+    await opened.course.unsubscribe({ id: 'grace', now: NOW + 2 })
     expect(readdirSync(theirs)).toEqual(['secret'])
     expect([await readFile(secret, 'utf8'), statSync(secret).uid]).toEqual(['of the superuser', 0])
     // What could not be written is owed, and comes after.
     await rm(it.journal)
     await rename(it.at('aside'), it.journal)
-    await opened.course.unsubscribe({ id: 'joan', enrolment: 1, now: NOW + 3 })
+    await opened.course.unsubscribe({ id: 'joan', now: NOW + 3 })
     await opened.ping()
     const text = await it.journalText()
     expect(text).toMatch(/"ada".*"grace"/s)
@@ -611,7 +611,7 @@ test.skipIf(process.platform === 'win32')(
     await rm(it.journal)
     await rename(it.at('aside'), it.journal)
     const opened = await it.open()
-    await opened.course.unsubscribe({ id: 'grace', enrolment: 1, now: NOW + 3 })
+    await opened.course.unsubscribe({ id: 'grace', now: NOW + 3 })
     expect(await it.journalText()).toMatch(/"ada".*"grace"/s)
   },
 )
@@ -624,7 +624,7 @@ test.skipIf(process.getuid?.() !== 0)(
     await rm(it.journal, { force: true })
     for (const file of [it.folder, it.file]) chownSync(file, 65534, 65534)
     const opened = await it.open()
-    await opened.course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW + 1 })
+    await opened.course.unsubscribe({ id: 'ada', now: NOW + 1 })
     await it.backup()
     const fresh = it.at('below/other.sqlite')
     await (await openStore({ kind: 'sqlite', file: fresh })).close()

@@ -34,7 +34,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(await enrol('bob', { key: 'order-1' })).toEqual({ enrolled: false, reason: 'conflict' })
     expect(await course.findById('bob')).toBeUndefined()
     expect(await enrol('ada')).toEqual({ enrolled: false, reason: 'already_enrolled' })
-    await course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW })
+    await course.unsubscribe({ id: 'ada', now: NOW })
     expect(await enrol('ada')).toEqual({ enrolled: false, reason: 'unsubscribed' })
     const dead = { cause: 'hard-bounce', at: NOW, reason: 'r', source: 'operator' } as const
     await feedback.apply([suppressionChange('bob@example.com', dead, () => [])], NOW)
@@ -68,9 +68,9 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
   test('a leaving and a coming back are in the history once, and what changes nothing is not', async () => {
     const { course } = await opened()
     await subscribe({ course }, 'ada', NOW)
-    for (const now of [NOW + 1, NOW + 2]) await course.unsubscribe({ id: 'ada', enrolment: 1, now })
+    for (const now of [NOW + 1, NOW + 2]) await course.unsubscribe({ id: 'ada', now })
     expect(await course.findById('ada')).toMatchObject({ state: 'unsubscribed', unsubscribedAt: NOW + 1 })
-    for (const now of [NOW + 3, NOW + 4]) await course.undoUnsubscribe({ id: 'ada', enrolment: 1, now })
+    for (const now of [NOW + 3, NOW + 4]) await course.undoUnsubscribe({ id: 'ada', now })
     expect(await course.findById('ada')).toMatchObject({ state: 'confirmed', unsubscribedAt: undefined })
     const kinds = (await course.history('ada')).map(({ kind: one, at }) => `${one} ${at - NOW}`)
     expect(kinds.filter((one) => one.startsWith('unsubscribed'))).toEqual(['unsubscribed 1'])

@@ -33,7 +33,7 @@ async function stored(made?: Made) {
   }
   const leave = async (name: string, at = NOW) => {
     const again = await openStore(address)
-    await again.course.unsubscribe({ id: name, enrolment: 1, now: at })
+    await again.course.unsubscribe({ id: name, now: at })
     await again.close()
   }
   /** How `db after-restore` ends: accepted, or the reason why not. */

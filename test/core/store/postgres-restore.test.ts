@@ -29,8 +29,8 @@ async function dumped() {
   const { course } = store
   await store.getOrCreate('address_key', () => KEY)
   for (const name of EVERYBODY) await subscribe(store, name, NOW)
-  await course.unsubscribe({ id: 'mary', enrolment: 1, now: NOW })
-  await course.unsubscribe({ id: 'rose', enrolment: 1, now: NOW })
+  await course.unsubscribe({ id: 'mary', now: NOW })
+  await course.unsubscribe({ id: 'rose', now: NOW })
   await sql(
     `INSERT INTO platformctl.login_request VALUES ('l', 'joan@example.com', 'https://x', 5)`,
     `INSERT INTO platformctl.organisation VALUES ('o', 'Org')`,
@@ -42,12 +42,12 @@ async function dumped() {
   await dumps.dump('dump')
   await store.sending.resume({ ...hold, now: NOW + 1, audit: audited('resume', NOW + 1) })
   await course.claimDue({ now: NOW, limit: 1, retries: 1, leaseMs: 60_000, call: 'c' })
-  await course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW + 1 })
+  await course.unsubscribe({ id: 'ada', now: NOW + 1 })
   // Left, came back under a new enrolment, and left again.
-  await course.unsubscribe({ id: 'erin', enrolment: 1, now: NOW + 1 })
+  await course.unsubscribe({ id: 'erin', now: NOW + 1 })
   await subscribe(store, 'erin', NOW, { tokenHash: 'erin again' })
-  await course.unsubscribe({ id: 'erin', enrolment: 2, now: NOW + 2 })
-  await course.undoUnsubscribe({ id: 'rose', enrolment: 1, now: NOW + 2 })
+  await course.unsubscribe({ id: 'erin', now: NOW + 2 })
+  await course.undoUnsubscribe({ id: 'rose', now: NOW + 2 })
   await course.erase({ ...erasureOf('joan', JOAN, NOW + 1), audit: audited('erase', NOW + 1) })
   await openIncident(store.incidents, incidentWith({ openedAt: NOW + 1 }))
   const suppression = { cause: 'complaint', at: NOW + 1, source: 'ses', reason: 'spam' } as const

@@ -2,14 +2,11 @@ import { KEY_LIFE_MS, MINUTE_MS } from '../../durations.ts'
 import type { SubscriptionEffect } from '../../mail/feedback/event.ts'
 import { isSuppressed, nextDay, type SubscriptionRecord } from '../subscription.ts'
 
-type ByLink = (record: SubscriptionRecord, enrolment: number, now: number) => SubscriptionRecord | undefined
-
 /**
- * Ends the course, also through a link of an earlier enrolment; undefined: nothing to change. A message that is out
+ * Ends the course, also through a link of an earlier enrolment, or of one that a restore has lost; undefined: nothing to change. A message that is out
  * keeps its lease, so that nothing hands it over again before its outcome is known.
  */
-export const unsubscribe: ByLink = (record, enrolment, now) => {
-  if (enrolment > record.enrolment) return undefined
+export function unsubscribe(record: SubscriptionRecord, now: number): SubscriptionRecord | undefined {
   // Dated after the bounce: the subscriber left as well, so no operator brings the subscription back.
   if (endedByBounce(record))
     return { ...record, unsubscribedAt: Math.max(now, (record.problem?.since ?? 0) + 1) }
@@ -24,10 +21,9 @@ export const unsubscribe: ByLink = (record, enrolment, now) => {
 }
 
 /** The course goes on where it stopped. A lesson that waited for an operator still waits; a dead address stays ended. */
-export const undoUnsubscribe: ByLink = (record, enrolment, now) => {
+export function undoUnsubscribe(record: SubscriptionRecord, now: number): SubscriptionRecord | undefined {
   const { state, confirmedAt, problem } = record
-  if (state !== 'unsubscribed' || enrolment > record.enrolment || confirmedAt === undefined) return undefined
-  if (isSuppressed(record)) return undefined
+  if (state !== 'unsubscribed' || confirmedAt === undefined || isSuppressed(record)) return undefined
   const day = nextDay(record)
   const waits =
     problem?.kind === 'parked' || (problem?.kind === 'unknown' && now - problem.since >= KEY_LIFE_MS)
@@ -61,9 +57,7 @@ export function endByFeedback(
   // Nobody confirmed later than now: a clock that was ahead says so.
   const agreedAt = Math.min(record.consent?.at ?? record.confirmedAt ?? at, now)
   if (effect === 'unsubscribe')
-    return record.state !== 'confirmed' || at < agreedAt - UNCLEAR_MS
-      ? undefined
-      : unsubscribe(record, record.enrolment, now)
+    return record.state !== 'confirmed' || at < agreedAt - UNCLEAR_MS ? undefined : unsubscribe(record, now)
   const kind = effect === 'end-dead' ? 'bounced' : 'suppressed'
   if (record.state === 'unconfirmed' || record.problem?.kind === kind) return undefined
   const ends = record.state === 'confirmed'

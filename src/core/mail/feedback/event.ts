@@ -64,7 +64,7 @@ const SUBJECTS: Readonly<Record<string, string>> = {
 }
 
 /** A sentence about an event, made of its kind and code alone: the remote server's text can hold anything. */
-export function reasonFor(kind: FeedbackKind, status: string | undefined): string {
+export function reasonFor(kind: FeedbackKind, status?: string): string {
   if (kind === 'complaint') return 'the recipient reported the message as spam'
   if (kind === 'unsubscribed') return 'the recipient unsubscribed at the mail provider'
   if (kind === 'delivered') return 'the receiving server accepted the message'
@@ -100,8 +100,11 @@ export interface MailboxRecord {
   readonly suppression: Suppression | undefined
 }
 
-/** Five soft bounces over at least three days, with no delivery between them, count as a hard bounce (CONTRACT §12). */
-export const SOFT_BOUNCES = { most: 5, overMs: 3 * DAY_MS } as const
+/**
+ * Five soft bounces over at least three days, with no delivery between them, count as a hard bounce (CONTRACT §12). Where
+ * nobody reports deliveries, a month without one is taken for one.
+ */
+export const SOFT_BOUNCES = { most: 5, overMs: 3 * DAY_MS, forgottenMs: 30 * DAY_MS } as const
 
 const NO_SOFT_BOUNCES = { softBounces: 0, softSince: undefined, softUntil: undefined }
 
@@ -137,9 +140,11 @@ export function afterFeedback(
     }
     case 'soft-bounce': {
       if (mailbox.deliveredAt !== undefined && at <= mailbox.deliveredAt) return { mailbox, effect: 'none' }
-      const softBounces = mailbox.softBounces + 1
-      const softSince = Math.min(at, mailbox.softSince ?? at)
-      const softUntil = Math.max(at, mailbox.softUntil ?? at)
+      const isNew = at - (mailbox.softUntil ?? at) > SOFT_BOUNCES.forgottenMs
+      const before = isNew ? NO_SOFT_BOUNCES : mailbox
+      const softBounces = before.softBounces + 1
+      const softSince = Math.min(at, before.softSince ?? at)
+      const softUntil = Math.max(at, before.softUntil ?? at)
       const counted = { ...mailbox, softBounces, softSince, softUntil }
       if (softBounces < SOFT_BOUNCES.most || softUntil - softSince < SOFT_BOUNCES.overMs)
         return { mailbox: counted, effect: 'none' }

@@ -121,12 +121,7 @@ function abuseReport(report: string, messageId: string | undefined): Reading {
   if (type !== 'abuse' && type !== 'fraud' && type !== 'virus' && type !== 'other')
     return ignored('the feedback report is not about abuse')
   const address = bareAddress(block?.get('original-rcpt-to') ?? '')
-  const complaint = {
-    kind: 'complaint',
-    address,
-    messageId,
-    reason: reasonFor('complaint', undefined),
-  } as const
+  const complaint = { kind: 'complaint', address, messageId, reason: reasonFor('complaint') } as const
   return { kind: 'report', reports: [complaint] }
 }
 

@@ -38,7 +38,7 @@ export interface SendingStore {
   holds(): Promise<readonly Hold[]>
   queue(now: number): Promise<readonly StreamQueue[]>
   lastMail(): Promise<LastMail>
-  /** When the first mail was queued that waits after a failure, or was given up since `before`, while none left; alerts aside. */
+  /** When the first mail was queued that waits after a failure, or was given up since `before`, while none of its stream left; alerts aside. */
   stalledSince(at: { readonly now: number; readonly before: number }): Promise<number | undefined>
   /** Pauses streams and gives their holds; one that is paused already keeps its time and reason. */
   pause(input: Operation & { readonly reason: string }): Promise<readonly Hold[]>

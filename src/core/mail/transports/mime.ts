@@ -188,12 +188,7 @@ const SIGNED =
 export type SignMessage = (message: Buffer) => Promise<Buffer>
 
 /** Signs for a domain with the key that its DNS record `SELECTOR._domainkey.DOMAIN` publishes. */
-export function createDkimSigner({ domain, selector }: DkimSettings, key: KeyObject): SignMessage {
-  const signer = new DKIM({
-    domainName: domain,
-    keySelector: selector,
-    privateKey: key,
-    headerFieldNames: SIGNED,
-  })
+export function createDkimSigner({ domain, selector }: DkimSettings, privateKey: KeyObject): SignMessage {
+  const signer = new DKIM({ domainName: domain, keySelector: selector, privateKey, headerFieldNames: SIGNED })
   return (message) => buffer(signer.sign(message))
 }

@@ -37,6 +37,12 @@ describe('a mailbox', () => {
     ['five within three days less a millisecond', soft(0, 1, 2, 3, 3 * DAY - 1), undefined],
     ['five over exactly three days', soft(0, 1, 2, 3, 3 * DAY), 'hard-bounce'],
     ['five reported in another order', soft(3 * DAY, 2, 1, 3, 0), 'hard-bounce'],
+    ['five a month apart', soft(0, 30 * DAY, 60 * DAY, 90 * DAY, 120 * DAY), 'hard-bounce'],
+    [
+      'five, each over a month after the one before',
+      soft(0, 31 * DAY, 62 * DAY, 93 * DAY, 124 * DAY),
+      undefined,
+    ],
     ['a sixth after three days', soft(0, 1, 2, 3, 4, 3 * DAY), 'hard-bounce'],
   ])('with %s soft bounces is suppressed for %s', (_, events, cause) => {
     expect(replay(events).mailbox.suppression?.cause).toBe(cause)

@@ -119,7 +119,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     await confirmed(store)
     await subscribe(store, 'grace')
     await apply(store, [eventOf('complaint'), eventOf('complaint', { name: 'grace' })])
-    await store.course.undoUnsubscribe({ id: 'id-ada', enrolment: 1, now: NOW + 1 })
+    await store.course.undoUnsubscribe({ id: 'id-ada', now: NOW + 1 })
     expect(await retry(store, NOW + 2)).toBe(false)
     expect(await store.course.confirm({ begin, tokenHash: 'token-grace', now: NOW + 3 })).toBe('confirmed')
     expect(await due(store, NOW + 2 * DAY)).toEqual([])
@@ -131,9 +131,9 @@ describe.each(STORES)('on the store %s', (kind) => {
     async (kind) => {
       const store = await open()
       await confirmed(store)
-      await store.course.unsubscribe({ id: 'id-ada', enrolment: 1, now: NOW - HOUR })
+      await store.course.unsubscribe({ id: 'id-ada', now: NOW - HOUR })
       await apply(store, [eventOf(kind)])
-      await store.course.undoUnsubscribe({ id: 'id-ada', enrolment: 1, now: NOW + 1 })
+      await store.course.undoUnsubscribe({ id: 'id-ada', now: NOW + 1 })
       expect(await due(store, NOW + 2 * DAY)).toEqual([])
     },
   )
@@ -302,7 +302,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(await store.course.stillHolds(claim)).toBe(false)
     await store.course.settle([outcomeOf(claim, NOW + 1, { nextAttemptAt: NOW + DAY })])
     expect(await store.course.findById('id-ada')).toMatchObject({ ...ENDED, sentDays: [1] })
-    await store.course.undoUnsubscribe({ id: 'id-ada', enrolment: 1, now: NOW + 2 })
+    await store.course.undoUnsubscribe({ id: 'id-ada', now: NOW + 2 })
     expect(await due(store, NOW + 3 * DAY)).toEqual([])
   })
 
