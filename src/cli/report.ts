@@ -49,9 +49,12 @@ export async function writeReport(
   options: ReportOptions,
 ): Promise<ExitCode> {
   const accepted = options.baseline === undefined ? undefined : await readBaseline(context, options.baseline)
-  const findings = report.findings.filter(
-    (finding) => finding.severity === 'error' || !accepted?.has(keyOf(finding)),
-  )
+  // As many of a kind as the baseline has: the names of a line that cannot be read are not known.
+  const isAccepted = (finding: Finding) => {
+    const at = accepted?.indexOf(keyOf(finding)) ?? -1
+    return at >= 0 && accepted?.splice(at, 1) !== undefined
+  }
+  const findings = report.findings.filter((one) => one.severity === 'error' || !isAccepted(one))
   const shown = findings.filter(
     ({ id, severity }) => severity !== 'notice' || options.notices || id.startsWith('configuration-'),
   )
@@ -86,7 +89,7 @@ async function document(
 
 const keyOf = ({ id, present }: Pick<Finding, 'id' | 'present'>) => `${id} ${present.toSorted().join(' ')}`
 
-async function readBaseline(context: Context, file: string): Promise<Set<string>> {
+async function readBaseline(context: Context, file: string): Promise<string[]> {
   const fail = (why: string) =>
     wrongUsage(`cannot use ${file} as a baseline: ${why}; make one with --format json.`)
   const text = await readTextFile(context, file).catch(() => {
@@ -96,7 +99,7 @@ async function readBaseline(context: Context, file: string): Promise<Set<string>
     const { findings } = JSON.parse(text.replace(/^\uFEFF/, '')) as {
       findings: readonly { readonly id: string; readonly present: readonly string[] }[]
     }
-    return new Set(findings.map(keyOf))
+    return findings.map(keyOf)
   } catch {
     throw fail('it is not a report')
   }

@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import {
   type DaemonPointer,
+  type DaemonRecord,
   isRunning,
   nextStep,
   pointerFolders,
@@ -89,13 +90,24 @@ export function tellOfOthers(folders: readonly string[], folder: string, say: Sa
  * runs it as that account, in the folders that the daemon sees: acting on anything else would give a false green, and
  * root must not run what that account can write.
  */
-function refuseAsRoot({ dataFolder, pid }: DaemonPointer, words: readonly string[]): void {
+function refuseAsRoot(
+  { dataFolder, pid }: Pick<DaemonPointer, 'dataFolder' | 'pid'>,
+  words: readonly string[],
+): void {
   const owner = statSync(dataFolder, { throwIfNoEntry: false })
   if (process.geteuid?.() !== 0 || !owner?.uid) return
   const command = ['platformctl', ...words].map(shellWord).join(' ')
   throw wrongUsage(
     `the daemon that runs here belongs to another user, and root does not run what that user can write. Run this as that user: nsenter --target ${pid} --mount --setuid ${owner.uid} --setgid ${owner.gid} -- ${command}. For anything else, ${NAME_THEM}.`,
   )
+}
+
+/** Refuses a record that others could write: it names env files to read, and addresses to ask with the token in them. */
+export function refuseForeignRecord(dataFolder: string, { pid, envFiles }: DaemonRecord, command: string) {
+  const foreign = foreignFile([recordFile(dataFolder), ...envFiles])
+  if (foreign === undefined) return
+  refuseAsRoot({ dataFolder, pid }, [command, '--data', dataFolder])
+  throw wrongUsage(`the daemon of ${dataFolder} is not asked. ${foreign}. Run this as the daemon’s user.`)
 }
 
 /** What to name, for a command that found nothing in its folder. */

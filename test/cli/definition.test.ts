@@ -500,6 +500,15 @@ test('the demo runs the course of a definition, on the days of its cadence, and 
   expect(second).toBe((first ?? 0) + 7)
 })
 
+test('the demo of a platform without a course runs without one', async () => {
+  await write('platform.config.json', JSON.stringify({ preset: 'base' }))
+  const { exitCode, stderr } = await run(['demo', '--exit', '--day', '0.1'])
+  expect({ exitCode, stderr }).toEqual({
+    exitCode: 0,
+    stderr: expect.stringMatching(/there are no lessons[\s\S]*\nstopped; nothing left behind$/),
+  })
+})
+
 test.each([
   [['--course', 'First'], '"First" cannot be the name of a course. Name it like first-firing.'],
   [['--course', '__proto__'], '"__proto__" cannot be the name of a course. Name it like first-firing.'],

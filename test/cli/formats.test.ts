@@ -43,6 +43,10 @@ test.each(['env check a.env', 'preflight --env-file a.env'])(
       ).code
     expect(await check(warned, await reported(warned))).toBe(0)
     expect(await check(`${warned}STORE_POOL_SIZE=few\n`, await reported(warned))).toBe(1)
+    // A line that cannot be read has no name: as many are accepted as there were.
+    const unread = 'not a line\n'
+    expect(await check(unread, await reported(unread))).toBe(0)
+    expect(await check(unread.repeat(2), await reported(unread))).toBe(1)
     const broken = 'MAILER_API_KEY=some-key-of-a-provider\n'
     expect(await check(broken, await reported(broken))).toBe(1)
     const files = { 'a.env': `${warned}STORE_POOL_SIZE=few\n`, 'known.json': await reported(warned) }

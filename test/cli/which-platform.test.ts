@@ -361,6 +361,10 @@ test.runIf(process.getuid?.() === 0)(
       const { stdout, stderr } = await run(['preflight'])
       expect(stderr).toContain(`is not used. The file belongs to another user (${foreign}).`)
       expect(stdout).toContain('no definition found')
+      // Its addresses would be asked with the token of its env files.
+      const status = await run(['status', '--no-config', '--data', at('data'), '--format', 'json'])
+      const isNamed = foreign === at('srv/kiln.env') || foreign === at('data/daemon.json')
+      expect([foreign, status.stdout === '', status.exitCode === 2]).toEqual([foreign, isNamed, isNamed])
       await chown(foreign, 0, 0)
     }
     await chmod(file, 0o666)

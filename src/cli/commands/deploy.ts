@@ -76,10 +76,7 @@ const check = command({
   exits: '0 all the same, 1 a file differs or is missing, 2 there are no files to check.',
   examples: ['', '--out /etc/systemd/system', '--print deploy/compose.yaml | diff deploy/compose.yaml -'],
   document: 'deploy check',
-  inputs: {
-    ...OUT,
-    '--print <file>': 'print what init would write into this file, to compare or to copy',
-  },
+  inputs: { ...OUT, '--print <file>': 'print what init would write into this file, to compare or to copy' },
   async run(context, { out, print }) {
     const filesOf = filesFor(context, out)
     const planned = new Map<string, string>()

@@ -193,11 +193,13 @@ async function runCourse(
     const page = await fetch(link, { headers: { Accept: 'text/html' }, signal: signal() })
     if (!page.ok) throw failure(`the confirmation link answered ${page.status}`)
   }
-  stage.wait(`subscribing ${options.address}`)
-  const confirmation = await subscribe({ email: options.address })
-  stage.done(`subscribed ${options.address}; the confirmation mail arrived`)
-  await confirm(confirmation)
-  stage.done('followed its link: confirmed')
+  if (lessons > 0) {
+    stage.wait(`subscribing ${options.address}`)
+    const confirmation = await subscribe({ email: options.address })
+    stage.done(`subscribed ${options.address}; the confirmation mail arrived`)
+    await confirm(confirmation)
+    stage.done('followed its link: confirmed')
+  }
   if (!options.exit) {
     await confirm(await subscribe({ email: VISITOR, course: NOTICES }))
     stage.done(`${VISITOR} subscribed to incidents, and confirmed`)
@@ -240,7 +242,9 @@ async function runCourse(
     await stage.countDown(passes, half)
   }
   stage.finale(
-    `${NUMBERS[lessons] ?? lessons} ${lessons === 1 ? 'lesson' : 'lessons'} in ${((clock.monotonic() - started) / 1000).toFixed(0)} s, each sent once`,
+    lessons === 0
+      ? 'this platform has no course, so there are no lessons'
+      : `${NUMBERS[lessons] ?? lessons} ${lessons === 1 ? 'lesson' : 'lessons'} in ${((clock.monotonic() - started) / 1000).toFixed(0)} s, each sent once`,
     nextSteps({
       services: context.platform.services,
       urls,

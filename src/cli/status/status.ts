@@ -36,12 +36,14 @@ const ALERT_VARIABLES: Readonly<Record<string, string>> = {
 export async function gatherStatus(context: Context, options: Values<typeof STORE>): Promise<PlatformStatus> {
   const folder = dataFolder(context, options.data)
   const record = readRecord(folder)
+  const { dataHint, refuseForeignRecord } = await import('../running-daemons.ts')
   if (record === undefined) {
     assertNotDenied(recordFile(folder))
     const { refused = 'see its log' } = jsonObject(attempt(() => readWhole(recordFile(folder))) ?? '')
-    const hint = (await import('../running-daemons.ts')).dataHint(context.env)
+    const hint = dataHint(context.env)
     throw wrongUsage(`no daemon has started with the data folder ${folder} (${refused}): ${hint}.`)
   }
+  refuseForeignRecord(folder, record, 'status')
   const env = await environmentOf(context, options.envFile, record)
   // Earlier starts are for the daemon's own alert.
   const others = (record.others ?? []).filter(isRunning).map(({ starts: _, ...one }) => one)

@@ -258,11 +258,7 @@ export function lessonOf(
   const { course, day } = claim
   const template = lessons[day - 1]
   if (template === undefined) throw new RangeError(`there is no lesson for day ${day}`)
-  return {
-    template,
-    ...(course !== FIRST_COURSE && { label: `${course}-${day}` }),
-    about: aboutOf(claim),
-  }
+  return { template, ...(course !== FIRST_COURSE && { label: `${course}-${day}` }), about: aboutOf(claim) }
 }
 
 /** Puts a lesson off until the definition has what is missing. The message itself is not at fault. */

@@ -430,10 +430,7 @@ export const baseGroups = {
     unlocks: 'a token for deep checks',
     absent: 'anybody can run deep checks',
     variables: {
-      HEALTH_DEEP_TOKEN: {
-        ...chosen('Bearer token that gates deep health checks.'),
-        bearer: true,
-      },
+      HEALTH_DEEP_TOKEN: { ...chosen('Bearer token that gates deep health checks.'), bearer: true },
     },
   },
   limits: {

@@ -33,10 +33,7 @@ const HABITS = {
   },
   'needless quotes': { does: 'keep the quotes', fix: 'Remove the quotes: this value needs none.' },
   quotes: { does: 'keep the quotes', fix: `${ELSEWHERE} that needs no quotes.` },
-  comment: {
-    does: 'take the comment as part of the value',
-    fix: 'Put the comment on a line of its own.',
-  },
+  comment: { does: 'take the comment as part of the value', fix: 'Put the comment on a line of its own.' },
   hash: { does: 'cut the value at the #', fix: `${ELSEWHERE} without #.`, quotable: true },
   'after hash': { does: 'keep what follows the #', fix: `${ELSEWHERE} without #.`, quotable: true },
   dollar: {

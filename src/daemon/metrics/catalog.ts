@@ -75,10 +75,7 @@ const METRICS = {
   }),
   platformctl_messages_total: personal.counter(
     'Attempts of this process to send mail, by outcome; alerts by mail are not among them.',
-    {
-      stream: STREAMS.filter((stream) => stream !== 'alert'),
-      outcome: ['sent', 'failed', 'unknown'],
-    },
+    { stream: STREAMS.filter((stream) => stream !== 'alert'), outcome: ['sent', 'failed', 'unknown'] },
   ),
   platformctl_lessons_due: personal.gauge('Lessons that are due and can be sent now.'),
   platformctl_lessons_waiting: personal.gauge(

@@ -126,12 +126,7 @@ function answersOf(
     const state = isUp ? 'degraded' : 'failing'
     const shown = { ...(isUp && unset), [probe]: own }
     const body = { service, state, build: '2026-11-21.1', ...times, probes: shown }
-    const alone: HealthReport = {
-      ...body,
-      state: isUp ? 'ok' : 'failing',
-      build: null,
-      probes: { [probe]: own },
-    }
+    const alone: HealthReport = { ...body, state: isUp ? 'ok' : state, build: null, probes: { [probe]: own } }
     return {
       status: isUp ? 200 : 503,
       description: isUp ? 'Healthy, perhaps with limits.' : 'A probe fails.',

@@ -22,6 +22,14 @@ import { isErased } from '../../support/stores.ts'
 import { asked, erasureOf, outcomeOf, subscribe } from '../../support/subscribers.ts'
 
 const three = () => storeWith('ada', 'grace', 'joan')
+test('an erasure that writes what the journal was owed leaves no address of it there', async () => {
+  const it = await storeWith('ada', 'joan')
+  await it.leave('ada')
+  await it.withoutJournal(() => it.suppress('joan'))
+  expect(await it.erase('joan')).toMatchObject({ bytesGone: true })
+  expect(await it.journalText()).not.toContain('joan@')
+})
+
 /** What looks at the health of a store has it write what its journal is owed. */
 async function caughtUp(it: { readonly open: () => Promise<Store> }) {
   const store = await it.open()

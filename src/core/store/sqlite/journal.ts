@@ -23,7 +23,7 @@ export function openJournal(database: SqliteDatabase, storeFile: string) {
     appendText(storeFile, owed + lines)
     if (owed === '') return
     // What `forget` could not do at the time: an erasure keeps no address, only its hash.
-    const entries = journals.entriesOf(owed)
+    const entries = journals.entriesOf(owed + lines)
     if (entries.some(({ what }) => what === 'erased')) dropLines(file, isErasedBy(database, entries))
     perform(setMeta(journals.OWED, undefined))
   }
