@@ -95,7 +95,7 @@ export const SMTP_OUTCOMES = {
   },
   'address-dead': {
     when: '5xx with 5.1.1, 5.1.2, 5.1.3, 5.1.6 or 5.1.10: no such mailbox or domain',
-    matches: ({ enhanced }) => DEAD_ADDRESS.test(enhanced ?? ''),
+    matches: (fault) => refused(fault) && DEAD_ADDRESS.test(fault.enhanced ?? ''),
     outcome: permanent('the address does not exist', true),
   },
   'policy-refused': {

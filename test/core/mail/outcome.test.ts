@@ -106,6 +106,7 @@ test.each<[Partial<SmtpFault>, string]>([
   [{ command: 'mail', code: 499 }, 'message'],
   [{ command: 'mail', code: 552 }, 'permanent'],
   [{ code: 550, enhanced: '5.1.1' }, 'hard bounce'],
+  [{ code: 450, enhanced: '5.1.1' }, 'message'],
   [{ code: 550, enhanced: '5.1.2' }, 'hard bounce'],
   [{ code: 550, enhanced: '5.1.3' }, 'hard bounce'],
   [{ code: 550, enhanced: '5.1.6' }, 'hard bounce'],

@@ -33,7 +33,7 @@ export interface Feedback {
   readonly token?: string | undefined
 }
 
-const ENHANCED = /(?<![\d.])([245])\.(\d{1,3})\.(\d{1,3})(?![\d.])/
+const ENHANCED = /(?<![\d.])([245])\.(\d{1,3})\.(\d{1,3})(?!\.?\d)/
 
 /**
  * The enhanced status code (RFC 3463) in these texts, such as `5.1.1`: the first one of a text, and of several texts the

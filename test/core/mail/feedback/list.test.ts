@@ -148,6 +148,7 @@ test('of several texts the first precise status code counts, and a vague one onl
   expect(enhancedCode('550', '5.0.0', '550 5.1.1 no such user', '5.2.2')).toBe('5.1.1')
   expect(enhancedCode(undefined, '5.0.0', 550, 'none')).toBe('5.0.0')
   expect(enhancedCode()).toBeUndefined()
+  expect(enhancedCode('No such user, 550 5.1.1.')).toBe('5.1.1')
 })
 
 test.each([
