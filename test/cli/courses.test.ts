@@ -61,24 +61,38 @@ test('an operator begins, lists and ends a course of a person, and the audit log
     code: 1,
     err: expect.stringContaining('only they can begin it again'),
   })
+  const erase = ['course', 'erase', 'ada@example.com', '--yes']
+  expect((await run(...erase)).out).toBe('erased; no course will mail the address again\n')
+  expect((await run(...erase)).out).toBe('there was nothing to erase; no course will mail the address\n')
+  expect(await run('course', 'enrol', 'ada@example.com')).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('was erased and is not mailed again'),
+  })
   const audit = JSON.parse((await run('db', 'audit', '--format', 'json')).out) as {
     entries: { action: string; who: string }[]
   }
   expect(audit.entries.map(({ action }) => action)).toEqual(expect.arrayContaining(['cancel', 'enrol']))
 })
 
-test('a confirmation that is mailed again and refused is not said to be sent', async () => {
+test('a confirmation that is mailed again is said to be sent once it is, and not if it is refused', async () => {
   const cwd = await emptyFolder()
   const store = await openStore({ kind: 'sqlite', file: path.join(cwd, 'platform.sqlite') })
-  await store.course.requestConfirmation(asked('ada'))
+  for (const name of ['ada', 'bob']) await store.course.requestConfirmation(asked(name))
   await store.close()
-  const url = await serve((_, response) => response.writeHead(503).end())
+  let status = 503
+  const url = await serve((_, response) => response.writeHead(status).end('{"id":"provider-1"}'))
   const env = { MAILER_API_KEY: 'key', MAILER_API_URL: url, MAILER_FROM: 'course@example.com' }
-  const again = ['course', 'resend-confirmation', 'ada@example.com', '--data', '.']
-  expect(await run(again, { cwd, env })).toMatchObject({
+  const again = (name: string) =>
+    run(['course', 'resend-confirmation', `${name}@example.com`, '--data', '.'], { cwd, env })
+  expect(await again('ada')).toMatchObject({
     code: 1,
     stdout: '',
     stderr: expect.stringContaining('not sent: the mail provider cannot take the message now (503).'),
+  })
+  status = 200
+  expect(await again('bob')).toMatchObject({
+    code: 0,
+    stdout: 'a confirmation with a new link was sent\n',
   })
 })
 
@@ -110,6 +124,12 @@ test('after a fault of the sender an operator tries all that waits for a decisio
     "UPDATE subscription SET problem_kind = 'parked', problem_reason = 'sender refused', problem_since = 1, next_attempt_at = NULL",
   )
   await run('mail', 'pause', '--stream', 'course', '--reason', 'wrong links')
+  const queued = (await run('mail', 'queue')).out
+  expect(queued).toMatch(/^course +0 +0 +0 +2 .* paused since \S+: wrong links$/m)
+  expect(await run('mail', 'resume', '--stream', 'mail')).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('not paused: mail'),
+  })
   // Enough of the address to find it at the provider, in either form.
   for (const format of ['text', 'json']) {
     const { out } = await run('course', 'status', '--format', format)
@@ -132,8 +152,16 @@ test('after a fault of the sender an operator tries all that waits for a decisio
     { problem_kind: null, never: 0 },
     { problem_kind: null, never: 0 },
   ])
+  const { id } = database.prepare('SELECT id FROM subscription').get() as { id: string }
   database.close()
   expect((await run('course', 'resolve', '--all', 'retry')).out).toContain('0 deliveries')
+  const sent = { code: 0, out: 'recorded as sent; the next lesson follows in its turn\n' }
+  expect(await run('course', 'resolve', id, 'sent')).toMatchObject(sent)
+  expect((await run('course', 'show', id)).out).toMatch(/^days sent +1$/m)
+  expect(await run('course', 'resolve', id, 'sent')).toMatchObject({
+    code: 1,
+    err: expect.stringContaining(`no delivery of ${id} waits for a decision`),
+  })
 })
 
 test.each([
@@ -168,10 +196,11 @@ test('an operator changes the language and time zone of a person, by address or 
     code: 1,
     err: expect.stringContaining('no subscription has this address'),
   })
-  await run('course', 'enrol', 'ada@example.com')
-  expect((await run(...set)).out).toBe('set for 1 course, from the next mail on\n')
+  await run('course', 'enrol', 'ada@example.com', '--language', 'fr', '--time-zone', 'Asia/Tokyo')
   const shown = async () =>
     JSON.parse((await run('course', 'show', 'ada@example.com', '--format', 'json')).out)
+  expect(await shown()).toMatchObject({ language: 'fr', timeZone: 'Asia/Tokyo' })
+  expect((await run(...set)).out).toBe('set for 1 course, from the next mail on\n')
   const { id } = await shown()
   const zone = await run('course', 'set', id, '--time-zone', 'Europe/Vienna', '--format', 'json')
   expect(JSON.parse(zone.out)).toEqual({ version: 1, enrolments: 1 })

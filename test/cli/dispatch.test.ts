@@ -157,6 +157,8 @@ test('a dry run lists what the same call would send, oldest first: as many as it
   ] as const)
     expect((await listed(limit, option)).filter((line) => line.startsWith('day 1'))).toHaveLength(count)
   expect((await listed('3', '--drain')).at(-1)).toBe('130 due; nothing was sent')
+  const json = (await listed(undefined, '--limit', '1', '--format', 'json')).join('\n')
+  expect(JSON.parse(json).due).toEqual([{ id: 'person-0', day: 1, nextAttemptAt: 0 }])
   expect(inbox.mails).toEqual([])
 })
 

@@ -63,6 +63,9 @@ test('an added address gets no more mail; its removal needs a reason and is reco
   expect((await run(['suppressions', 'list'])).stdout).toBe(
     '2026-11-22T08:00:00.000Z  manual       ada@example.com  (operator: asked by phone)\n',
   )
+  const listed = JSON.parse((await run(['suppressions', 'list', '--format', 'json'])).stdout)
+  const by = { at: '2026-11-22T08:00:00.000Z', cause: 'manual', source: 'operator', reason: 'asked by phone' }
+  expect(listed.suppressions).toEqual([{ address: 'ada@example.com', ...by }])
   expect(await run(['suppressions', 'remove', 'ada@example.com'])).toMatchObject({ code: 2 })
   for (const blank of ['', '  ', 'x'.repeat(201)])
     expect(await run(['suppressions', 'remove', 'ada@example.com', '--reason', blank])).toMatchObject({
