@@ -2,12 +2,13 @@ import { readFile } from 'node:fs/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/durations.ts'
 import { suppressionChange } from '../../src/core/mail/feedback/store.ts'
-import type { Message, Outcome } from '../../src/core/mail/mailer.ts'
+import { LINES, type Message, type Outcome } from '../../src/core/mail/mailer.ts'
 import type { MailParts, SendEmailInput } from '../../src/core/mail/send-email.ts'
 import type { CompiledMail } from '../../src/core/mail/template.ts'
 import { handlersOf, type OpenedPlatform, openPlatform } from '../../src/daemon/platform.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { bodyOf, clock, JWT_SECRET, NOW, token } from '../support/accounts.ts'
+import { byHand } from '../support/by-hand.ts'
 import { asking } from '../support/opened.ts'
 import { addressOf, KEPT, openTestStore } from '../support/stores.ts'
 import { audited } from '../support/subscribers.ts'
@@ -163,6 +164,7 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
     expect(it.messages).toHaveLength(1)
     const next = it.open()
     expect(await next.sendEmail(MAIL)).toEqual({ sent: true, id: 'provider-1' })
+    expect(await byHand(it.address, 'SELECT * FROM message')).toEqual([])
   })
 
   test('a mail with attachments, a sender and headers is queued with them, and keeps them over a restart', async () => {
@@ -231,6 +233,9 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
     // Joins what goes on, until its outcome is recorded.
     await first.deliver()
     expect(it.messages).toHaveLength(1)
+    expect(await it.store.sending.queue(NOW)).toMatchObject([
+      { stream: 'mail', due: 0, waiting: 1, failed: 0, oldestAt: NOW, nextAt: NOW + 5 * MINUTE_MS },
+    ])
     it.pass(DAY_MS)
     it.takes('late')
     const later = it.open({}, await mailsWith({ subject: ['Edited'] }))
@@ -424,10 +429,14 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
     expect(await refused({ template: 'magic-link', slots: { signInUrl: LINK } })).toContain('POST /api/email')
     await it.suppress(platform, 'manual')
     expect(await refused({ to: 'eve@example.com' })).toContain('suppressed')
+    // What leaves at once has no cap, and counts toward none.
+    const once = (n: number) => refused({ key: `once${n}`, durable: false })
+    for (let n = 0; n < 5; n += 1) expect(await once(n)).toBe('sent')
     for (let n = 0; n < 5; n += 1) expect(await refused({ key: `n${n}` })).toBe('sent')
     expect(await refused({ key: 'n6' })).toContain('enough mail')
+    expect(await once(6)).toBe('sent')
     await deliver()
-    expect(it.messages).toHaveLength(5)
+    expect(it.messages).toHaveLength(11)
   })
 
   test('a lesson that a program sends, queued or at once, has the headers of a lesson and goes to no suppressed address', async () => {
@@ -448,6 +457,35 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
     expect(it.messages.map((message) => message.headers)).toEqual(
       [1, 2].map(() => expect.objectContaining(headers)),
     )
+  })
+
+  test('a sign-in mail waits for no other mail, however many of those the provider leaves without an answer', async () => {
+    const it = await world(kind)
+    it.answer(it.hang)
+    const { sendEmail, signIn } = it.open()
+    for (let n = 0; n < LINES.api; n += 1)
+      await sendEmail({ ...MAIL, to: `p${n}@example.com`, key: `exam.${n}` })
+    await it.sent(LINES.api)
+    it.takes('provider-2')
+    await signIn()
+    await it.sent(LINES.api + 1)
+    expect(it.messages.at(-1)?.text).toContain(LINK)
+  })
+
+  test('a sign-in mail leaves within an hour or not at all, and then nothing is kept of what it said to whom', async () => {
+    const it = await world(kind)
+    it.answer(() => DOWN)
+    const platform = it.open()
+    await platform.signIn()
+    await it.sent(1)
+    await platform.deliver()
+    it.takes('late')
+    it.pass(HOUR_MS)
+    expect(await platform.deliver()).toBe(0)
+    expect(it.messages).toHaveLength(1)
+    expect(await byHand(it.address, 'SELECT address, payload FROM message')).toEqual([
+      { address: null, payload: '' },
+    ])
   })
 
   test('a record that its own program fails to look up holds up no other sign-in mail', async () => {

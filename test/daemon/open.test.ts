@@ -214,6 +214,30 @@ test('the answer to a program names the file among its mails that does not compi
   expect(await sent).toEqual({ sent: false, reason: expect.stringMatching(/hello\.md:4: the slot name/) })
 })
 
+test('lessons keep to MAILER_RATE, and mail that does not wait takes turns of theirs', async () => {
+  const sent: string[] = []
+  const { platform } = opened({
+    env: { STORE_URL: await newStoreUrl(), MAILER_RATE: '0.2' },
+    mailer: testTransport(async ({ to }) => {
+      sent.push(to.address)
+      return { kind: 'sent', id: '1' }
+    }),
+  })
+  for (const name of ['ada', 'bob']) await platform.courses.enrol({ email: `${name}@example.com` })
+  const stop = new AbortController()
+  const dispatched = platform.dispatch({ signal: stop.signal })
+  await expect.poll(() => sent).toHaveLength(1)
+  stop.abort()
+  expect(await dispatched).toMatchObject({ sent: 1, remaining: 1 })
+  const { sending } = await platform.store()
+  const turn = () => sending.reserve({ messages: 1, intervalUs: 1 })
+  const before = await turn()
+  const slots = { startUrl: 'https://www.example.com/' }
+  expect(await platform.mail.send('welcome', { to: 'eve@example.com', slots })).toMatchObject({ sent: true })
+  // Five seconds more, less those that this took.
+  expect(await turn()).toBeGreaterThan(before)
+})
+
 test('of two messages in flight one is left when the other is answered', async () => {
   const held: ((outcome: Outcome) => void)[] = []
   const { mail, inFlight } = sending(() => new Promise((resolve) => held.push(resolve)))
@@ -282,6 +306,13 @@ test('links that were signed before the secret was set, or with any value that i
     await platform.dispatch()
     await platform.close()
     linksOf.push([email, (links[1] ?? '').slice(1, -1)])
+  }
+  // The first of several signs: the others may be taken out.
+  for (const [email, link] of linksOf.slice(2, 3)) {
+    const { platform } = openWith(second)
+    await platform.web.fetch(new Request(link, { method: 'POST' }))
+    expect(await platform.courses.list({ email })).toMatchObject([{ state: 'unsubscribed' }])
+    await platform.close()
   }
   const { platform } = openWith(secrets.at(-1) ?? '')
   for (const [email, link] of linksOf) {

@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
+import { createCatalog } from '../../../src/core/course/catalog.ts'
 import type { CourseOptions } from '../../../src/core/course/open.ts'
 import type { CourseStore } from '../../../src/core/course/store.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/durations.ts'
@@ -9,7 +10,8 @@ import type { Hold } from '../../../src/core/mail/holds.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { copyStore, openMaintenance } from '../../../src/core/store/open.ts'
-import { ADA, courseWith, tokenIn } from '../../support/course.ts'
+import { byHand } from '../../support/by-hand.ts'
+import { ADA, courseNamed, courseWith, tokenIn } from '../../support/course.ts'
 import { compiledMails } from '../../support/learning.ts'
 import { addressOf, KEPT, openTestStore, type StoreKind } from '../../support/stores.ts'
 
@@ -64,6 +66,8 @@ describe.each(KEPT)('confirmations on %s', (kind) => {
     const it = await world(kind)
     await it.process({ settleMessages: () => NEVER }).subscribe(ADA)
     await expect.poll(() => it.messages.length).toBe(1)
+    for (const table of ['message', 'confirmation', 'subscription'])
+      expect(JSON.stringify(await byHand(it.address, `SELECT * FROM ${table}`))).not.toContain(it.token())
     it.pass(LEASE_MS)
     expect(await it.other.deliverMessages()).toBe(1)
     const [first, second] = it.messages
@@ -209,6 +213,8 @@ describe.each(KEPT)('confirmations on %s', (kind) => {
     await it.ask()
     const used = it.token()
     expect(await it.other.confirm(used)).toBe('confirmed')
+    const consent = { at: it.now(), how: 'link of the confirmation mail' }
+    expect(await it.other.find(ADA.identity)).toMatchObject({ confirmedAt: it.now(), consent })
     await it.other.cancel(ADA)
     it.pass(8 * DAY_MS)
     await it.ask()
@@ -221,6 +227,15 @@ describe.each(KEPT)('confirmations on %s', (kind) => {
     await it.other.cancel(bob)
     expect(await it.other.confirm(overtaken)).toBe('invalid')
     expect(await it.other.find(bob.identity)).toMatchObject({ state: 'unsubscribed' })
+  })
+
+  test('a link for a course that is out of the definition works once the course is back', async () => {
+    const it = await world(kind)
+    await it.ask()
+    const without = it.process({}, { catalog: createCatalog([courseNamed('pottery')]) })
+    expect(await without.confirm(it.token())).toBe('invalid')
+    expect(await it.other.confirm(it.token())).toBe('confirmed')
+    expect(await it.other.find(ADA.identity)).toMatchObject({ state: 'confirmed' })
   })
 
   test('nothing is mailed to somebody who was erased or enrolled meanwhile', async () => {

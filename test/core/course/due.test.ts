@@ -262,6 +262,15 @@ test('a reader who moves east gets the next lesson no sooner after the last than
   expect([moved(0), moved(20 * HOUR_MS)]).toEqual([Date.UTC(2026, 10, 24, 9), Date.UTC(2026, 10, 24, 14)])
 })
 
+test('a reader who moves keeps the hours of a course with a zone of its own', () => {
+  const cadence = { kind: 'at', minute: 18 * 60, zone: 'Europe/Vienna', weekdays: [] } as const
+  const due = Date.UTC(2026, 10, 24, 17)
+  const to = { to: 'UTC', now: due - HOUR_MS }
+  expect(
+    movedDue({ cadence, spacingMs: 0 }, { dueAt: due, timeZone: 'Asia/Tokyo' }, to, zones),
+  ).toBeUndefined()
+})
+
 test('somebody who arrives in a course with a zone of its own keeps its hours, wherever they live', () => {
   const cadence = { kind: 'at', minute: 18 * 60, zone: 'Europe/Vienna', weekdays: [2] } as const
   const arrive = (sent: number) =>

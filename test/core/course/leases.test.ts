@@ -105,6 +105,20 @@ test('keeps the claim on a lesson in flight for ten minutes while its subscriber
   expect(it.messages).toHaveLength(2)
 })
 
+test('a confirmation that is out for five minutes is sent by no other process', async () => {
+  const time = virtualTime(START)
+  const it = await courseWith(0, { time, patienceMs: 14 * MINUTE })
+  it.answer(async () => {
+    await time.clock.sleep(5 * MINUTE)
+    return sent
+  })
+  await it.course.subscribe(ADA)
+  for (let minute = 1; minute < 5; minute += 1)
+    time.after(minute * MINUTE, () => void it.open(it.store.course).deliverMessages())
+  await during(time, it.course.close())
+  expect(it.messages).toHaveLength(1)
+})
+
 test('keeps the claim of an undecided refusal while other messages of the call are in flight', async () => {
   const time = virtualTime(START)
   const it = await courseWith(2, { time, patienceMs: 14 * MINUTE })

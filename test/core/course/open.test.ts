@@ -179,6 +179,26 @@ test('on shutdown, ends its calls after the messages in flight, waits for them, 
   expect(await it.course.dispatch({ limit: 60 })).toMatchObject({ processed: 0, remaining: 10 })
 })
 
+test('on shutdown, of the mails that are queued those in flight are the last', async () => {
+  const it = await courseWith(0, { kind: 'memory' })
+  it.answer(() => refused)
+  for (let n = 0; n < 60; n += 1)
+    await it.subscribe({ spelling: `p${n}@example.com`, identity: `p${n}@example.com` })
+  it.pass(HOUR_MS)
+  it.messages.length = 0
+  const gate = Promise.withResolvers<void>()
+  it.answer(async ({ key }) => {
+    await gate.promise
+    return { kind: 'sent', id: key }
+  })
+  const delivering = it.course.deliverMessages()
+  await expect.poll(() => it.messages.length).toBe(50)
+  await it.course.stopDispatching()
+  gate.resolve()
+  expect(await delivering).toBe(50)
+  expect(it.messages).toHaveLength(50)
+})
+
 test('the Message-ID of the lesson in hand is that of its mail, and there is none without a lesson', async () => {
   const it = await courseWith(1, { kind: 'memory' })
   const row = async () => (await it.rows())[0] as NonNullable<Awaited<ReturnType<typeof it.rows>>[number]>

@@ -379,3 +379,15 @@ test('a provider that goes on limiting our rate is left alone after five message
     expect(it.count('untried')).toBe(2)
   }
 })
+
+test('after a run that the store failed, the next wake sends what is due', async () => {
+  const it = engineOf({
+    stream: ALERT,
+    due: 1,
+    before: async (call) => {
+      if (call === 1) throw new TypeError('the store is away')
+    },
+  })
+  await expect(it.passing(it.engine.wake())).rejects.toThrow('the store is away')
+  expect(await it.passing(it.engine.wake())).toBe(1)
+})

@@ -122,7 +122,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     const pause = await sending.check(NOW)
     expect(pause).toEqual({ at: NOW, reason: expect.stringMatching(/^10 of 100 messages/) })
     expect(await sending.check(NOW + 48 * HOUR)).toEqual(pause)
-    expect(await paused(sending)).toEqual(pause)
+    expect(await sending.holds()).toEqual([{ stream: 'course', ...pause }])
     expect(await resume(sending, NOW + HOUR)).toEqual(pause)
     expect(await sending.check(NOW + HOUR)).toBeUndefined()
     expect(await log.list(5)).toMatchObject([{ action: 'resume' }])
@@ -138,8 +138,9 @@ describe.each(STORES)('on the store %s', (kind) => {
       sending.pause({ streams, reason, now, audit: entry('pause', now) })
     const breaker = { stream: 'course', at: 1, reason: 'too many complaints' } as const
     expect(await pause(['course'], breaker.reason, 1)).toEqual([breaker])
-    const mail = { stream: 'mail', at: 2, reason: 'wrong prices' } as const
-    expect(await pause(['course', 'mail'], mail.reason, 2)).toEqual([breaker, mail])
+    const mail = { stream: 'mail', at: 2, reason: 'wrong prices for [address]' } as const
+    const given = 'wrong prices for ada@example.com'
+    expect(await pause(['course', 'mail'], given, 2)).toEqual([breaker, mail])
     expect(await pause(['mail'], 'again', 3)).toEqual([mail])
     expect(await sending.holds()).toEqual([breaker, mail])
     expect(await sending.check(NOW)).toEqual({ at: 1, reason: breaker.reason })
