@@ -219,4 +219,6 @@ test('a program subscribes a person by double opt-in, and learns nothing about t
   it.pass(7 * 24 * 3_600_000)
   const late = await it.ask(await it.confirmation())
   expect([late.status, await late.json()]).toMatchObject([400, { code: 'token_expired' }])
+  const forged = await it.ask('/api/email/confirm?token=a-token-that-matches-nothing')
+  expect([forged.status, await forged.json()]).toMatchObject([400, { code: 'token_invalid' }])
 })

@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { accountPlatform, bodyOf, clock, NOW, RECORDS, token } from '../support/accounts.ts'
-import { opened } from '../support/opened.ts'
+import { newStoreUrl, opened } from '../support/opened.ts'
 import { testTransport } from '../support/test-transport.ts'
 
 const SERVICE = { role: 'service_role', sub: undefined, email: undefined }
@@ -200,13 +200,18 @@ test('a request that names no template, other inputs than its own, a recipient o
   expect(it.messages).toEqual([])
 })
 
-test('without mail the answer is 200 and says why nothing was sent', async () => {
-  const { post } = opened({
+test('without mail the answer is 200 and says why nothing was sent, and nothing is queued', async () => {
+  const { platform, post } = opened({
+    env: { STORE_URL: await newStoreUrl() },
     identify: async () => ({ kind: 'person', subject: 'ada', email: 'ada@example.com' }),
   })
   const response = await post('/api/email', mailFor('welcome', {}))
   expect(response.status).toBe(200)
-  expect(await bodyOf(response)).toEqual({ sent: false, reason: 'mail is not configured' })
+  const notSent = { sent: false, reason: 'mail is not configured' }
+  expect(await bodyOf(response)).toEqual(notSent)
+  const mail = { to: 'ada@example.com', slots: { startUrl: 'https://www.example.com/' }, durable: true }
+  expect(await platform.mail.send('welcome', mail)).toEqual(notSent)
+  expect(await (await platform.store()).sending.queue(Date.now())).toEqual([])
 })
 
 test('an embedding program’s own directory and identity take the place of the store’s; it may say null for nobody and for no record', async () => {

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
+import { PlatformError } from '../../src/core/errors.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { KEYS, NOW, signAs } from '../core/mail/feedback/signing.ts'
 import { accountPlatform, bodyOf, token } from '../support/accounts.ts'
 import { asking } from '../support/opened.ts'
+import { openTestStore } from '../support/stores.ts'
 import { testTransport } from '../support/test-transport.ts'
 
 const EXP = { exp: NOW / 1000 + 600 }
@@ -157,6 +159,25 @@ test('a signed event in an undocumented form is logged and ignored, and not requ
   expect((await deliver(it, 'standard', 'ada@example.com')).status).toBe(400)
 })
 
+test('feedback that the store cannot record is answered with 503, and counts when the provider repeats it', async () => {
+  const store = await openTestStore(undefined)
+  let isAway = true
+  const apply: typeof store.feedback.apply = async (...changes) => {
+    if (isAway) throw new PlatformError('store_unavailable', 'The store is away.')
+    return store.feedback.apply(...changes)
+  }
+  const it = await accountPlatform({
+    env: { MAILER_FEEDBACK_PROVIDER: 'standard', MAILER_FEEDBACK_SECRET: KEYS.standard.ours },
+    clock,
+    store: { ...store, feedback: { ...store.feedback, apply } },
+  })
+  const signed = signAs('standard', event('hard-bounce'))
+  expect((await deliver(it, 'standard', {}, undefined, signed)).status).toBe(503)
+  isAway = false
+  const answer = await deliver(it, 'standard', {}, undefined, signed)
+  expect(await bodyOf(answer)).toEqual({ events: 1, repeated: 0, ignored: 0 })
+})
+
 test('courses are paused by the share of all that was sent, also of what the same process sent a moment ago', async () => {
   const it = await platformWith('standard')
   await countSent(it.file, 1600)
@@ -183,6 +204,7 @@ test('metrics count feedback by provider and kind, each event once, and say what
   const again = signAs('standard', bounce)
   for (let times = 0; times < 3; times += 1) await deliver(it, 'standard', bounce, undefined, again)
   await deliver(it, 'standard', event('soft-bounce', 'grace@gmail.com'))
+  await deliver(it, 'standard', event('delivered', 'grace@gmail.com'))
   await deliver(it, 'standard', bounce, (body) => body.replace('ada', 'bob'))
   await countSent(it.file, 60)
   const before = await read()
@@ -192,9 +214,10 @@ test('metrics count feedback by provider and kind, each event once, and say what
   const value = await read()
   expect(value(of('hard-bounce'))).toMatch(/ 5$/)
   expect(value(of('soft-bounce'))).toMatch(/ 1$/)
-  expect(value('platformctl_feedback_webhooks_total{result="recorded"}')).toMatch(/ 8$/)
+  expect(value('platformctl_feedback_webhooks_total{result="recorded"}')).toMatch(/ 9$/)
   expect(value('platformctl_feedback_webhooks_total{result="forged"}')).toMatch(/ 1$/)
   expect(value('platformctl_mail_today{source="api",kind="sent"}')).toMatch(/ 60$/)
   expect(value('platformctl_mail_today{source="standard",kind="hard-bounce"}')).toMatch(/ 5$/)
+  expect(value('platformctl_mail_today{source="standard",kind="delivered"}')).toMatch(/ 1$/)
   expect(value('platformctl_courses_paused')).toMatch(/ 1$/)
 })

@@ -58,6 +58,7 @@ test('a visitor subscribes on the status page, and is mailed when an incident be
     body: 'email=ada%40example.com&course=status',
   })
   const confirmation = await inbox.waitFor(({ to }) => to === 'ada@example.com', AbortSignal.timeout(10_000))
+  expect(confirmation.subject).toBe('Confirm your address for incident mails')
   const [link = ''] = /http\S+\/api\/email\/confirm\S+/.exec(confirmation.text) ?? []
   expect(await (await fetch(link, { headers: BROWSER })).text()).toContain('You are subscribed to incidents')
 

@@ -158,6 +158,10 @@ test('a reader changes language and time zone on the page of the unsubscribe lin
   expect(parts(forged.html)).toBe(parts(opened.html))
   expect(opened.html).toContain('<option value="de">German</option>')
   expect(opened.html).toContain('<option value="Europe/Vienna">')
+  const { pathname, search } = new URL(link)
+  const hidden = ['undo', 'preferences'].map((name) => `<input type="hidden" name="${name}" value="1">`)
+  const action = `${pathname}${search.replaceAll('&', '&amp;')}`
+  expect(opened.html).toContain(`<form method="post" action="${action}">${hidden.join('')}`)
   const [{ state } = {}] = await courses.list({ email: 'ada@example.com' })
   expect(state).toBe('unsubscribed')
   const form = { preferences: '1', undo: '1', language: 'de', timeZone: 'Europe/Vienna' }
@@ -174,6 +178,7 @@ test('a reader changes language and time zone on the page of the unsubscribe lin
   expect(await find()).toMatchObject({ state: 'confirmed', language: 'en', timeZone: 'Europe/Vienna' })
   expect((await it.ask(link, 'en', { preferences: '1', timeZone: 'Mars' })).status).toBe(400)
   expect((await it.ask(link.replace(/t=\w{6}/, 't=forged'), 'en', form)).html).toContain('Welcome back')
+  expect(await find()).toMatchObject({ language: 'en' })
   // Whoever changes to and fro writes to the store no faster than one who subscribes; unsubscribing stays.
   const statuses = []
   for (let n = 0; n < 31; n += 1) statuses.push((await it.ask(link, 'en', n % 2 ? form : again)).status)

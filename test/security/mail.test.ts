@@ -54,12 +54,15 @@ test('a fetch of the confirmation link by a scanner confirms nothing; a person d
   expect(await state()).toBe('confirmed')
 })
 
-test('a browser, a program that asks for JSON and a plain request confirm by GET', async () => {
-  for (const headers of [BROWSER, { Accept: 'application/json' }, {}]) {
-    const { follow, state } = await unconfirmed()
-    expect((await follow(headers)).status).toBe(200)
-    expect(await state()).toBe('confirmed')
-  }
+test.each<[says: string, headers: Record<string, string>]>([
+  ['You are subscribed', BROWSER],
+  ['{"status":"confirmed"}', { Accept: 'application/json' }],
+  ['You are subscribed', {}],
+])('a person confirms by GET, and reads %s, with the headers %j', async (says, headers) => {
+  const { follow, state } = await unconfirmed()
+  const answer = await follow(headers)
+  expect([answer.status, await state()]).toEqual([200, 'confirmed'])
+  expect(await answer.text()).toContain(says)
 })
 
 test.each<[where: string, Partial<PlatformOptions>]>([
@@ -85,8 +88,12 @@ async function subscribed(options: Partial<PlatformOptions> = {}) {
   await it.platform.dispatch({ limit: 1 })
   const link = new URL(/<(.*)>/.exec(it.messages[1]?.headers['List-Unsubscribe'] ?? '')?.[1] ?? '')
   const forged = `${link.pathname}?s=AAAAAAAAAAAA.1&t=x`
-  const open = (headers: Record<string, string>, method = 'GET', path = link.pathname + link.search) =>
-    asking(it.platform).ask(path, { method, headers })
+  const open = (
+    headers: Record<string, string>,
+    method = 'GET',
+    path = link.pathname + link.search,
+    body: FormData | URLSearchParams | null = null,
+  ) => asking(it.platform).ask(path, { method, headers, body })
   return { state: it.state, open, forged }
 }
 /** A page without what differs between two requests. */
@@ -108,19 +115,30 @@ test('a fetch of the unsubscribe link by a scanner unsubscribes nobody, and its 
   expect(await state()).toBe('unsubscribed')
 })
 
-test('a mail program unsubscribes by POST with one click, whatever it calls itself', async () => {
+test('a mail program unsubscribes by POST with one click, whatever it calls itself, in either form of RFC 8058', async () => {
   const { open, state } = await subscribed()
-  expect((await open({ Accept: '*/*', 'User-Agent': 'GoogleImageProxy' }, 'POST')).status).toBe(200)
+  const parts = new FormData()
+  parts.set('List-Unsubscribe', 'One-Click')
+  const headers = { Accept: '*/*', 'User-Agent': 'GoogleImageProxy' }
+  expect((await open(headers, 'POST', undefined, parts)).status).toBe(200)
   expect(await state()).toBe('unsubscribed')
 })
 
-test('with unsubscription by button, asked for by the definition, no GET unsubscribes and the button does', async () => {
+test('with unsubscription by button, asked for by the definition, no GET unsubscribes and the button does, and that of its page undoes it', async () => {
   const { open, state, forged } = await subscribed({ platform: { unsubscription: 'button' } })
+  const press = async (page: Response) => {
+    const html = await page.text()
+    const [, action = '', hidden = ''] = /<form method="post" action="([^"]+)">(.*?)<p>/.exec(html) ?? []
+    const fields = [...hidden.matchAll(/name="(\w+)" value="(\w+)"/g)].map((one) => one.slice(1).join('='))
+    return open(BROWSER, 'POST', action.replaceAll('&amp;', '&'), new URLSearchParams(fields.join('&')))
+  }
   expect(await pageOf(await open(BROWSER))).toBe(await pageOf(await open(BROWSER, 'GET', forged)))
   expect(await bodyOf(await open({ Accept: 'application/json' }))).toEqual({ status: 'unchanged' })
   expect(await state()).toBe('confirmed')
-  expect(await (await open(BROWSER, 'POST')).text()).toContain('<h1>Unsubscribed</h1>')
+  const left = await press(await open(BROWSER))
   expect(await state()).toBe('unsubscribed')
+  expect(await (await press(left)).text()).toContain('<h1>Welcome back</h1>')
+  expect(await state()).toBe('confirmed')
 })
 
 test.each(['program', 'definition', 'program, before that of the definition,'])(
