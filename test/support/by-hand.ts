@@ -17,9 +17,12 @@ export async function byHand(
     return rows
   }
   const connectionString = address.url.reveal()
-  const client = new pg.Client({ connectionString, options: '-c search_path=platformctl' })
+  const client = new pg.Client({ connectionString })
   await client.connect()
+  // In one transaction, and no option of the connection: also through a PgBouncer.
+  for (const before of ['BEGIN', 'SET LOCAL search_path = platformctl']) await client.query(before)
   const { rows } = await client.query<Record<string, unknown>>(sql)
+  await client.query('COMMIT')
   await client.end()
   return rows
 }
