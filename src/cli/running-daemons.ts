@@ -103,10 +103,10 @@ function refuseAsRoot(
 }
 
 /** Refuses a record that others could write: it names env files to read, and addresses to ask with the token in them. */
-export function refuseForeignRecord(dataFolder: string, { pid, envFiles }: DaemonRecord, command: string) {
-  const foreign = foreignFile([recordFile(dataFolder), ...envFiles])
+export function refuseForeignRecord(dataFolder: string, record: DaemonRecord, command: string): void {
+  const foreign = foreignFile([recordFile(dataFolder), ...record.envFiles])
   if (foreign === undefined) return
-  refuseAsRoot({ dataFolder, pid }, [command, '--data', dataFolder])
+  if (isRunning(record)) refuseAsRoot({ dataFolder, pid: record.pid }, [command, '--data', dataFolder])
   throw wrongUsage(`the daemon of ${dataFolder} is not asked. ${foreign}. Run this as the daemon’s user.`)
 }
 

@@ -353,7 +353,7 @@ test.runIf(process.getuid?.() === 0)(
   'a daemon with a file that another user could have written is not used',
   async () => {
     const { at, file, run, start } = await school()
-    await start(['--env-file', at('srv/kiln.env'), '--data', at('data')])
+    const daemon = await start(['--env-file', at('srv/kiln.env'), '--data', at('data')])
     const [pointer = ''] = await readdir(at('state/platformctl/daemons'))
     const all = [file, at('srv/kiln.env'), at('data/daemon.json'), at(`state/platformctl/daemons/${pointer}`)]
     for (const foreign of all) {
@@ -381,6 +381,11 @@ test.runIf(process.getuid?.() === 0)(
         /nsenter --target \d+ --mount --setuid 65534 --setgid 65534 -- platformctl course status\. /,
       ),
     })
+    const status = await run(['status', '--no-config', '--data', at('data')])
+    expect(status.stderr).toMatch(/nsenter .* platformctl status --data /)
+    await daemon.stop()
+    const stopped = await run(['status', '--no-config', '--data', at('data')])
+    expect(stopped).toMatchObject({ exitCode: 2, stderr: expect.not.stringContaining('nsenter') })
     await chown(at('data'), 0, 0)
     const own = await run(['course', 'list', '--data', at('data')])
     expect(own).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('Other users may write') })

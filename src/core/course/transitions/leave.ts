@@ -3,8 +3,8 @@ import type { SubscriptionEffect } from '../../mail/feedback/event.ts'
 import { isSuppressed, nextDay, type SubscriptionRecord } from '../subscription.ts'
 
 /**
- * Ends the course, also through a link of an earlier enrolment, or of one that a restore has lost; undefined: nothing to change. A message that is out
- * keeps its lease, so that nothing hands it over again before its outcome is known.
+ * Ends the course, also through a link of an earlier enrolment, or of one that a restore has lost; undefined: nothing
+ * to change. A message that is out keeps its lease, so that nothing hands it over again before its outcome is known.
  */
 export function unsubscribe(record: SubscriptionRecord, now: number): SubscriptionRecord | undefined {
   // Dated after the bounce: the subscriber left as well, so no operator brings the subscription back.
