@@ -304,7 +304,7 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
     expect(await send('dan')).toBeUndefined()
   })
 
-  test('mail that expired before anything tried to send it is told as mail that nobody took', async () => {
+  test('mail that expires without an attempt counts as mail that was not sent', async () => {
     const it = await world(kind)
     const streams = ['mail'] as const
     await it.store.sending.pause({ streams, now: NOW, reason: 'a test', audit: audited('pause', NOW) })

@@ -259,7 +259,7 @@ test('once() shares what it opened, tries again after a failure, and opens nothi
   expect(await Promise.all([open(), open(), open.opened()])).toEqual([2, 2, 2])
 })
 
-test('of works that are done one by one each is done, whatever became of those before, and the first fault is told', async () => {
+test('oneByOne runs every function, also after one that failed, and rejects with the first error', async () => {
   const steps: string[] = []
   const work = (name: string) => async () => {
     steps.push(`${name} begins`)

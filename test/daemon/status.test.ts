@@ -267,7 +267,7 @@ test('JSON has a letter a day, uptime by time and percentiles', async () => {
   })
 })
 
-test('what fails because of what it needs is told under its cause, and is named in no verdict', async () => {
+test('a probe that fails because of another is listed under that one, and the verdict does not name it', async () => {
   const history = await newHistory(async (history) => {
     for (const [ago, state] of [
       [2, 'ok'],

@@ -63,16 +63,10 @@ export interface LinkParts {
   readonly t: string
 }
 
-/** The subscription that a link names, or undefined for a link that we did not make. */
-export function readUnsubscribeLink(
-  key: string,
-  link: LinkParts,
-): { readonly id: string; readonly enrolment: number } | undefined {
-  const match = /^([A-Za-z0-9_-]{8,40})\.(\d{1,9})$/.exec(link.s)
-  const genuine = isSame(signOf(key, link.s), link.t)
-  return match?.[1] !== undefined && match[2] !== undefined && genuine
-    ? { id: match[1], enrolment: Number(match[2]) }
-    : undefined
+/** The id of the subscription that a link names, whatever its enrolment; undefined for a link that we did not make. */
+export function readUnsubscribeLink(key: string, link: LinkParts): string | undefined {
+  const [, id] = /^([A-Za-z0-9_-]{8,40})\.\d{1,9}$/.exec(link.s) ?? []
+  return isSame(signOf(key, link.s), link.t) ? id : undefined
 }
 
 export const opensLesson = (key: string, course: string, lesson: string, t: string) =>

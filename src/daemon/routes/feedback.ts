@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { localLimiter, policiesOf } from '../../core/access/limit/limiter.ts'
+import { localLimiter, policiesOf, secondsOf } from '../../core/access/limit/limiter.ts'
 import { engineVariables } from '../../core/env/groups.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { FEEDBACK_KINDS } from '../../core/mail/feedback/event.ts'
@@ -80,7 +80,7 @@ export const route = () =>
           webhooks.inc({ result: isForged ? 'forged' : 'refused' })
           // A password can be guessed, so the gate limits wrong ones. Only here, a right signature is never too many.
           const isPassword = reading === WRONG_PASSWORD
-          const retryAfterSeconds = Math.ceil(refusals.take(authFailure, c.client).retry / 1_000_000)
+          const retryAfterSeconds = secondsOf(refusals.take(authFailure, c.client).retry)
           if (retryAfterSeconds > 0 && signature !== 'right' && !isPassword)
             throw new PlatformError('rate_limited', 'Too many webhooks were refused.', { retryAfterSeconds })
           const level = signature === 'none' && works ? 'debug' : 'warn'

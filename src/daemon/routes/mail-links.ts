@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { localLimiter, policiesOf } from '../../core/access/limit/limiter.ts'
+import { localLimiter, policiesOf, secondsOf } from '../../core/access/limit/limiter.ts'
 import { isLanguage, isTimeZone } from '../../core/course/definition.ts'
 import { PlatformError } from '../../core/errors.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
@@ -146,7 +146,7 @@ export const unsubscribeRoute = (platform: ResolvedPlatform) =>
         const fields = c.request.method === 'POST' ? await c.form() : {}
         // Mail providers unsubscribe for many readers; what only readers do is limited as subscribing is.
         const isByReader = fields.undo === '1' || fields.preferences === '1'
-        const retryAfterSeconds = isByReader ? Math.ceil(changes.take(subscribe, c.client).retry / 1e6) : 0
+        const retryAfterSeconds = isByReader ? secondsOf(changes.take(subscribe, c.client).retry) : 0
         if (retryAfterSeconds > 0) {
           // Anybody can have this answer, so it raises no alert.
           c.isForged = true

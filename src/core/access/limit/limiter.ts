@@ -101,13 +101,13 @@ export interface RateLimiter {
 export function rateLimitFields(input: RateLimitDecision): Record<string, string> {
   const { policy, allowed, remaining, reset, retry } = input
   return {
-    RateLimit: `"${policy.name}";r=${remaining};t=${seconds(reset)}`,
+    RateLimit: `"${policy.name}";r=${remaining};t=${secondsOf(reset)}`,
     'RateLimit-Policy': `"${policy.name}";q=${policy.quota};w=${policy.windowSeconds}`,
-    ...(!allowed && { 'Retry-After': String(seconds(retry)) }),
+    ...(!allowed && { 'Retry-After': String(secondsOf(retry)) }),
   }
 }
 
-const seconds = (micros: number) => Math.ceil(micros / 1_000_000)
+export const secondsOf = (micros: Micros) => Math.ceil(micros / 1_000_000)
 
 /** About 10 MB at the most; a client that is pushed out starts with a full quota. */
 const MOST_CLIENTS = 50_000
