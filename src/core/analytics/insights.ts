@@ -98,21 +98,17 @@ export function insightsOf(input: {
 }
 
 function tablesOf(sections: readonly InsightsSection[], events: readonly AnalyticsEvent[]) {
-  const tables = sections.map((section) => ({ section, rows: new Map<string, Values[]>() }))
+  const tables = sections.map((section) => ({ section, rows: new Map<string, number[][]>() }))
   for (const { kind, properties } of events) {
     for (const { section, rows } of tables) {
       if (!section.columns.some((column) => column.kind === kind)) continue
       const by = section.by?.find((one) => properties[one] !== undefined)
       const name = by === undefined ? '' : String(properties[by])
-      const row = rows.get(name) ?? section.columns.map(() => ({ count: 0, sum: 0, most: undefined }))
+      const row = rows.get(name) ?? section.columns.map(() => [])
       rows.set(name, row)
       section.columns.forEach((column, index) => {
         const value = column.kind === kind ? measured(column, properties) : undefined
-        const values = row[index]
-        if (value === undefined || values === undefined) return
-        values.count += 1
-        values.sum += value
-        values.most = Math.max(values.most ?? value, value)
+        if (value !== undefined) row[index]?.push(value)
       })
     }
   }
@@ -132,12 +128,6 @@ function tablesOf(sections: readonly InsightsSection[], events: readonly Analyti
   }))
 }
 
-interface Values {
-  count: number
-  sum: number
-  most: number | undefined
-}
-
 /** The amount that an event adds to a cell of this column; undefined if it does not count there. */
 function measured({ compute, property }: InsightsColumn, properties: Properties): number | undefined {
   if (property === undefined) return 1
@@ -146,12 +136,11 @@ function measured({ compute, property }: InsightsColumn, properties: Properties)
   return typeof value === 'number' ? value : undefined
 }
 
-function computed(
-  compute: InsightsColumn['compute'],
-  { count, sum, most }: Values = { count: 0, sum: 0, most: undefined },
-): number | undefined {
-  if (compute === 'max') return most
-  return compute !== 'mean' ? count : count === 0 ? undefined : sum / count
+function computed(compute: InsightsColumn['compute'], values: readonly number[] = []): number | undefined {
+  if (compute === 'count' || compute === 'true') return values.length
+  if (values.length === 0) return undefined
+  if (compute === 'max') return values.reduce((a, b) => Math.max(a, b))
+  return values.reduce((a, b) => a + b) / values.length
 }
 
 function streakOf(active: ReadonlySet<string>, today: string) {
