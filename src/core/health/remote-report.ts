@@ -1,5 +1,5 @@
 import { given } from '../given.ts'
-import { isRecord, parsedJson } from '../is-record.ts'
+import { isRecord, jsonObject, parsedJson } from '../is-record.ts'
 import type { CauseCode } from '../network/causes.ts'
 import type { HealthFormat, Service } from '../service.ts'
 import type { HealthReport, ProbeResult } from './probe.ts'
@@ -100,9 +100,9 @@ interface Answer {
 const READERS: Readonly<Record<ForeignFormat, (answer: Answer) => Reading | undefined>> = {
   status: () => ({ state: 'ok' }),
   'health+json': ({ body }) => {
-    const value = parse(body)
-    const state = wordOf(value?.status, HEALTH_JSON)
-    if (value === undefined || state === undefined) return undefined
+    const value = jsonObject(body)
+    const state = wordOf(value.status, HEALTH_JSON)
+    if (state === undefined) return undefined
     const parts = partsOf(value.checks, (check) => {
       // Each key has a list: one entry for each node of a component.
       const all = (Array.isArray(check) ? check : [check]).filter(isRecord)
@@ -113,18 +113,17 @@ const READERS: Readonly<Record<ForeignFormat, (answer: Answer) => Reading | unde
     return { state, parts, build: text(value.releaseId) ?? text(value.version) }
   },
   spring: ({ body }) => {
-    const value = parse(body)
-    if (value === undefined || typeof value.status !== 'string') return undefined
+    const value = jsonObject(body)
+    if (typeof value.status !== 'string') return undefined
     const state = wordOf(value.status, SPRING) ?? 'degraded'
     return { state, parts: partsOf(value.components ?? value.details, (part) => named(part, SPRING)) }
   },
   aspnet: ({ body }) => {
     const plain = wordOf(body.trim(), ASPNET)
     if (plain !== undefined) return { state: plain }
-    const value = parse(body)
-    const state = wordOf(value?.status, ASPNET)
-    if (value === undefined || state === undefined) return undefined
-    return { state, parts: partsOf(value.entries ?? value.results, (part) => named(part, ASPNET)) }
+    const value = jsonObject(body)
+    const state = wordOf(value.status, ASPNET)
+    return state && { state, parts: partsOf(value.entries ?? value.results, (part) => named(part, ASPNET)) }
   },
 }
 
@@ -135,8 +134,8 @@ const PLAIN_OK = /^"?(?:ok|okay|up|alive|healthy|pass|pong|success)"?[.!]?$/i
 function readAny({ status, body }: Answer): Reading | undefined {
   const word = body.trim()
   if (word === '' || PLAIN_OK.test(word)) return { state: 'ok' }
-  const value = parse(body)
-  const service = value?.service
+  const value = jsonObject(body)
+  const { service } = value
   const ours = typeof service === 'string' ? readReport({ status, body }, service) : undefined
   if (ours !== undefined && 'report' in ours) {
     const { state, build, probes } = ours.report
@@ -144,7 +143,7 @@ function readAny({ status, body }: Answer): Reading | undefined {
   }
   const read = (format: ForeignFormat) => READERS[format]({ status, body })
   // health+json knows Spring's words too, but Spring keeps its parts elsewhere.
-  if (value !== undefined && ('components' in value || 'details' in value)) return read('spring')
+  if ('components' in value || 'details' in value) return read('spring')
   return read('health+json') ?? read('aspnet') ?? read('spring')
 }
 
@@ -206,9 +205,4 @@ function probeName(name: string): string {
 function wordOf(value: unknown, words: Words): State | undefined {
   const word = typeof value === 'string' ? value.toLowerCase() : ''
   return Object.hasOwn(words, word) ? words[word] : undefined
-}
-
-function parse(body: string): Readonly<Record<string, unknown>> | undefined {
-  const value = parsedJson(body)
-  return isRecord(value) ? value : undefined
 }
