@@ -1,4 +1,5 @@
 import crypto, { type KeyObject } from 'node:crypto'
+import { isSameText } from './accepted-secret.ts'
 import { attempt, isRecord, parsedJson } from './is-record.ts'
 import { type Secret, secret } from './secret.ts'
 
@@ -119,7 +120,5 @@ export function proofOf(text: string, of: Secret, direction: 'asks' | 'answers')
   return crypto.createHmac('sha256', of.reveal()).update(`${direction}\n${text}`).digest('base64url')
 }
 
-export function isProof(given: string, text: string, of: Secret, direction: 'asks' | 'answers'): boolean {
-  const [a, b] = [Buffer.from(given), Buffer.from(proofOf(text, of, direction))]
-  return a.length === b.length && crypto.timingSafeEqual(a, b)
-}
+export const isProof = (given: string, ...of: Parameters<typeof proofOf>): boolean =>
+  isSameText(given, proofOf(...of))

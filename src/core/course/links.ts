@@ -1,5 +1,6 @@
-import { createHmac, hash, timingSafeEqual } from 'node:crypto'
+import { createHmac, hash } from 'node:crypto'
 import { domainToUnicode } from 'node:url'
+import { isSameText } from '../accepted-secret.ts'
 import { formsOf } from '../address.ts'
 import { PATHS } from '../paths.ts'
 import type { Secret } from '../secret.ts'
@@ -66,19 +67,11 @@ export interface LinkParts {
 /** The id of the subscription that a link names, whatever its enrolment; undefined for a link that we did not make. */
 export function readUnsubscribeLink(key: string, link: LinkParts): string | undefined {
   const [, id] = /^([A-Za-z0-9_-]{8,40})\.\d{1,9}$/.exec(link.s) ?? []
-  return isSame(signOf(key, link.s), link.t) ? id : undefined
+  return isSameText(link.t, signOf(key, link.s)) ? id : undefined
 }
 
 export const opensLesson = (key: string, course: string, lesson: string, t: string) =>
-  isSame(lessonSignature(key, course, lesson), t)
-
-/** Takes the same time wherever two texts differ. */
-function isSame(expected: string, given: string): boolean {
-  const wanted = Buffer.from(expected)
-  const compared = Buffer.alloc(wanted.length)
-  compared.write(given.slice(0, wanted.length))
-  return timingSafeEqual(wanted, compared) && given.length === wanted.length
-}
+  isSameText(t, lessonSignature(key, course, lesson))
 
 /** Lets an erased address be recognised without keeping it. */
 export const suppressionHash = (key: string, identity: string) => mac(key, `suppression:${identity}`)
