@@ -125,8 +125,7 @@ export function sending({ one, read, write }: Sql): counting.SendingStore {
       const rows = await one(all<State & { kind?: string; count?: number }>(TEXTS.sums, { since, latest }))
       const pause = pauseOf(rows[0])
       if (pause) return pause
-      const day = counting.dayOfFeedback((kind) => rows.find((row) => row.kind === kind)?.count ?? 0)
-      const reason = counting.breach(day)
+      const reason = counting.breach((kind) => rows.find((row) => row.kind === kind)?.count ?? 0)
       if (reason === undefined) return undefined
       return write(function* () {
         yield* pauseStream('course', now, reason)

@@ -142,21 +142,13 @@ export const BREAKER = {
   complaints: 0.003,
 } as const
 
-/** Messages and bad news of the last 24 hours, over all dispatchers of one store, from the sums of the minutes. */
-export function dayOfFeedback(sums: (kind: BreakerKind) => number) {
+/** Why sending must pause, in one sentence; undefined while the rates are fine. `sums`: of the last 24 hours, over all dispatchers. */
+export function breach(sums: (kind: BreakerKind) => number): string | undefined {
   const refused = sums('hard-bounce at once')
-  return {
-    messages: sums('sent') + refused,
-    hardBounces: { proven: sums('hard-bounce') + refused, byMail: sums('hard-bounce by mail') },
-    complaints: { proven: sums('complaint'), byMail: sums('complaint by mail') },
-  }
-}
-
-/** Why sending must pause, in one sentence; undefined while the rates are fine. */
-export function breach(day: ReturnType<typeof dayOfFeedback>): string | undefined {
-  const { messages } = day
+  const messages = sums('sent') + refused
   if (messages === 0) return undefined
-  const [hardBounces, complaints] = [counted(day.hardBounces), counted(day.complaints)]
+  const hardBounces = counted(sums('hard-bounce') + refused, sums('hard-bounce by mail'))
+  const complaints = counted(sums('complaint'), sums('complaint by mail'))
   const because = (count: number, what: string, share: number) =>
     `${count} of ${messages} messages of the last day ${what}; providers block senders at ${share * 100}%`
   if (messages >= BREAKER.fewestMessages && hardBounces >= messages * BREAKER.hardBounces)
@@ -170,4 +162,4 @@ export function breach(day: ReturnType<typeof dayOfFeedback>): string | undefine
  * Those of a webhook or of a mail server's answer are proven. Anybody can write one by mail: these count up to the number
  * of proven ones, so that forged reports alone never pause courses.
  */
-const counted = ({ proven, byMail }: Record<'proven' | 'byMail', number>) => proven + Math.min(proven, byMail)
+const counted = (proven: number, byMail: number) => proven + Math.min(proven, byMail)
