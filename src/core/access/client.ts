@@ -14,7 +14,7 @@ export const UNKNOWN_CLIENT = 'embedded'
 
 /** The key that requests are counted by. X-Forwarded-For is read from the right, through trusted proxies only. */
 export function clientKey(trustProxy: readonly string[]): (peer: Peer) => string {
-  const isTrusted = isIn(listOf(trustProxy))
+  const isTrusted = isIn(trustProxy)
 
   return ({ socket, forwarded }) => {
     const peer = socket === undefined ? undefined : plain(socket)
@@ -41,34 +41,34 @@ export function untrustedClient(trustProxy: readonly string[]): (peer: Peer) => 
   }
 }
 
-const isIn = (list: BlockList) => (socket: string | undefined) => {
-  const address = socket === undefined ? undefined : plain(socket)
-  return address !== undefined && holds(list, address)
-}
-
 const familyOf = (address: string) => (isIPv4(address) ? 'ipv4' : 'ipv6')
-const holds = (list: BlockList, address: string) => list.check(address, familyOf(address))
-const THIS_MACHINE = ['127.0.0.0/8', '::1']
-const LOOPBACK = listOf(THIS_MACHINE)
-const NEARBY = listOf([
-  ...THIS_MACHINE,
-  ...['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7', 'fe80::/10'],
-])
 
-function listOf(entries: readonly string[]): BlockList {
+/** Whether an address is one of these, or in one of these ranges. */
+function isIn(entries: readonly string[]) {
   const list = new BlockList()
   for (const entry of entries) {
     const [address = '', bits] = entry.split('/')
     if (bits === undefined) list.addAddress(address, familyOf(address))
     else list.addSubnet(address, Number(bits), familyOf(address))
   }
-  return list
+  return (socket: string | undefined) => {
+    const address = socket === undefined ? undefined : plain(socket)
+    return address !== undefined && list.check(address, familyOf(address))
+  }
 }
 
-/** Whether this is the address of a machine nearby, where proxies run. */
-export const isNearby = isIn(NEARBY)
 /** Did the request come from this machine itself, and through no proxy? */
-export const isLoopback = isIn(LOOPBACK)
+export const isLoopback = isIn(['127.0.0.0/8', '::1'])
+const isPrivate = isIn([
+  '10.0.0.0/8',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  '100.64.0.0/10',
+  'fc00::/7',
+  'fe80::/10',
+])
+/** Whether this is the address of a machine nearby, where proxies run. */
+export const isNearby = (socket: string | undefined) => isLoopback(socket) || isPrivate(socket)
 
 /** An address without port, brackets, zone or IPv4-in-IPv6 form; undefined if the text is not an address. */
 function plain(text: string): string | undefined {
@@ -99,7 +99,7 @@ const NOT_TRUSTED =
 /** Notices a machine nearby that TRUST_PROXY does not name and that forwards for several clients: they count as one client. */
 export function createProxyWatch({ clock, log }: Pick<Host, 'clock' | 'log'>, trustProxy: readonly string[]) {
   const clientOf = untrustedClient([])
-  const isTrusted = isIn(listOf(trustProxy))
+  const isTrusted = isIn(trustProxy)
   let first: string | undefined
   let lastSeen = Number.NEGATIVE_INFINITY
   const seen = () => clock.monotonic() - lastSeen < SEEN_FOR_MS
