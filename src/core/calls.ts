@@ -102,13 +102,9 @@ export async function oneByOne(works: readonly (() => Promise<unknown>)[]): Prom
 export function createUnderway() {
   const works = new Set<Promise<unknown>>()
   return {
-    async during<T>(work: Promise<T>): Promise<T> {
+    during<T>(work: Promise<T>): Promise<T> {
       works.add(work)
-      try {
-        return await work
-      } finally {
-        works.delete(work)
-      }
+      return work.finally(() => works.delete(work))
     },
     ended: () => Promise.allSettled(works),
   }
@@ -130,6 +126,13 @@ export function createSemaphore(width: number): <T>(work: () => Promise<T>) => P
     }
   }
 }
+
+/** Whether a promise is fulfilled; never rejects. */
+export const succeeds = (work: Promise<unknown>): Promise<boolean> =>
+  work.then(
+    () => true,
+    () => false,
+  )
 
 /** Makes something of each object once: for the same object it gives the same. */
 export function perObject<Of extends object, T>(make: (of: Of) => T): (of: Of) => T {

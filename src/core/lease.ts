@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import { succeeds } from './calls.ts'
 import type { Timer } from './host.ts'
 
 /** How long claims are held; a crashed process's lessons are taken over after this. */
@@ -48,13 +49,7 @@ export function createLease<T>(input: {
         await timer.sleep((last <= until ? end : renewAt) - now, cancelled.signal)
         continue
       }
-      const kept =
-        out.size > 0 &&
-        (await keep([...out]).then(
-          () => true,
-          () => false,
-        ))
-      if (kept) until = now + ATTEMPT_MS
+      if (out.size > 0 && (await succeeds(keep([...out])))) until = now + ATTEMPT_MS
       else await timer.sleep(Math.min(RENEW_AGAIN_MS, end - now), cancelled.signal)
     }
   }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { once } from '../../calls.ts'
+import { once, succeeds } from '../../calls.ts'
 import type { Settings } from '../../env/settings.ts'
 import type { Host } from '../../host.ts'
 import type { Secret } from '../../secret.ts'
@@ -79,13 +79,8 @@ export function withFallback(
 
   /** Waits for the store in the background, so that no visitor waits for one that is down. */
   async function comeBack(): Promise<void> {
-    for (let answers = false; !answers; ) {
-      await clock.sleep(RETRY_MS, closing.signal)
-      answers = await shared.take(TRIAL, '').then(
-        () => true,
-        () => false,
-      )
-    }
+    do await clock.sleep(RETRY_MS, closing.signal)
+    while (!(await succeeds(shared.take(TRIAL, ''))))
     down = false
     log.info('limiter_shared', 'the shared store answers again: rate limits count there')
   }
