@@ -6,22 +6,19 @@ export type Txt = (name: string) => Promise<readonly string[] | undefined>
 /** A domain may need at most this many look-ups (RFC 7208 §4.6.4). */
 export const MOST_LOOKUPS = 10
 
-/** A domain's SPF records as receivers read them: `broken` is a permanent error to them. */
-type SpfReading =
-  | { readonly kind: 'absent' }
-  | { readonly kind: 'sound'; readonly lookups: number; readonly openToAll: boolean }
-  | { readonly kind: 'broken'; readonly fault: string }
+/** A record, or its lack, that receivers take for a permanent error. */
+export const broken = (fault: string) => ({ kind: 'broken', fault }) as const
 
-/** Reads the records of a domain (`texts`) and every record that they include. */
-export async function readSpf(txt: Txt, texts: readonly string[]): Promise<SpfReading> {
+/** Reads the SPF records of a domain (`texts`) and every record that they include, as receivers do. */
+export async function readSpf(txt: Txt, texts: readonly string[]) {
   const [record, ...more] = texts.filter(isSpf)
-  if (record === undefined) return { kind: 'absent' }
-  if (more.length > 0) return { kind: 'broken', fault: 'has several SPF records, which counts as none' }
+  if (record === undefined) return { kind: 'absent' } as const
+  if (more.length > 0) return broken('has several SPF records, which counts as none')
   const walk = { txt, lookups: 0 }
   const fault = await follow(walk, record)
-  return fault === undefined
-    ? { kind: 'sound', lookups: walk.lookups, openToAll: /(?:^|\s)\+?all(?:\s|$)/i.test(record) }
-    : { kind: 'broken', fault }
+  if (fault !== undefined) return broken(fault)
+  const openToAll = /(?:^|\s)\+?all(?:\s|$)/i.test(record)
+  return { kind: 'sound', lookups: walk.lookups, openToAll } as const
 }
 
 const isSpf = (text: string) => /^v=spf1(?:\s|$)/i.test(text)

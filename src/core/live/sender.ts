@@ -6,15 +6,7 @@ import { counted } from '../sentences.ts'
 import { dkimPrivateKey, LEAST_RSA_BITS } from '../webhook-key.ts'
 import { type LiveDependencies, step } from './endpoint.ts'
 import { failed, type LiveCheck, passed, type Step, type StepOutcome, skipped, warning } from './live.ts'
-import { MOST_LOOKUPS, readSpf, readTags, type Txt } from './records.ts'
-
-type Policy = 'none' | 'quarantine' | 'reject'
-/** A DMARC record as receivers read it (RFC 7489 §6.3); `below` is the policy for sub-domains. */
-type DmarcReading =
-  | { readonly kind: 'sound'; readonly policy: Policy; readonly below: Policy }
-  | { readonly kind: 'broken'; readonly fault: string }
-
-const broken = (fault: string) => ({ kind: 'broken', fault }) as const
+import { broken, MOST_LOOKUPS, readSpf, readTags, type Txt } from './records.ts'
 
 const POLICY = /^(?:none|quarantine|reject)$/i
 const ADDRESSES = /^mailto:[^@\s,]+@[^@\s,]+(?:\s*,\s*mailto:[^@\s,]+@[^@\s,]+)*$/i
@@ -32,8 +24,11 @@ const FORMS: Readonly<Record<string, RegExp>> = {
   ruf: ADDRESSES,
 }
 
-/** Reads a record that begins like a DMARC record, however it goes on; undefined when the text is no such record. */
-export function readDmarc(text: string): DmarcReading | undefined {
+/**
+ * Reads a record that begins like a DMARC record (RFC 7489 §6.3), however it goes on; undefined when the text is no such
+ * record. `below` is the policy for sub-domains.
+ */
+export function readDmarc(text: string) {
   if (!/^\s*v\s*=\s*DMARC/i.test(text)) return undefined
   if (!/^v\s*=\s*DMARC1\s*(?:;|$)/.test(text))
     return broken('has a DMARC record that does not begin with v=DMARC1;')
@@ -44,19 +39,12 @@ export function readDmarc(text: string): DmarcReading | undefined {
   for (const [tag, value] of read.tags)
     if (FORMS[tag]?.test(value) === false)
       return broken(`has a DMARC record whose ${tag}= has no valid value`)
-  // Checked against their forms above.
-  const below = (read.tags.get('sp') ?? policy).toLowerCase() as Policy
-  return { kind: 'sound', policy: policy.toLowerCase() as Policy, below }
+  const below = (read.tags.get('sp') ?? policy).toLowerCase()
+  return { kind: 'sound', policy: policy.toLowerCase(), below } as const
 }
 
-/** A DKIM key record as receivers read it (RFC 6376 §3.6.1). */
-type DkimReading =
-  | { readonly kind: 'usable'; readonly key: KeyObject }
-  | { readonly kind: 'revoked' }
-  | { readonly kind: 'broken'; readonly fault: string }
-
-/** Reads a key record as a receiver does; undefined when the text is not one. */
-export function readDkim(text: string): DkimReading | undefined {
+/** Reads a DKIM key record (RFC 6376 §3.6.1) as a receiver does; undefined when the text is not one. */
+export function readDkim(text: string) {
   if (!/(?:^|;)\s*(?:p\s*=|v\s*=\s*DKIM)/i.test(text)) return undefined
   const read = readTags(text)
   if ('fault' in read) return broken(`it ${read.fault}`)
@@ -66,7 +54,7 @@ export function readDkim(text: string): DkimReading | undefined {
     return broken('it does not begin with v=DKIM1')
   const encoded = tags.get('p')?.replace(/\s/g, '')
   if (encoded === undefined) return broken('it has no key (p=)')
-  if (encoded === '') return { kind: 'revoked' }
+  if (encoded === '') return { kind: 'revoked' } as const
   const hashes = tags.get('h')?.split(':')
   if (hashes && !hashes.some((hash) => hash.trim().toLowerCase() === 'sha256'))
     return broken('it does not allow sha256')
@@ -76,7 +64,7 @@ export function readDkim(text: string): DkimReading | undefined {
   if (key === undefined) return broken('its key (p=) cannot be read')
   return type === 'rsa' && (key.asymmetricKeyDetails?.modulusLength ?? 0) < LEAST_RSA_BITS
     ? broken(`its RSA key has fewer than ${LEAST_RSA_BITS} bits`)
-    : { kind: 'usable', key }
+    : ({ kind: 'usable', key } as const)
 }
 
 /** Reads a public key: of RSA as SubjectPublicKeyInfo or RSAPublicKey (RFC 6376), of Ed25519 as 32 bytes (RFC 8463). */
@@ -193,7 +181,7 @@ async function dmarc(txt: Txt, domain: string): Promise<StepOutcome> {
   // A subdomain without a record uses that of the domain above it.
   for (let from = 0; from <= labels.length - 2; from += 1) {
     const texts = (await txt(`_dmarc.${labels.slice(from).join('.')}`)) ?? []
-    const [reading, ...more]: DmarcReading[] = texts.map(readDmarc).filter((one) => one !== undefined)
+    const [reading, ...more] = texts.map(readDmarc).filter((one) => one !== undefined)
     if (reading === undefined) continue
     if (more.length > 0) return failed('sender-dmarc', 'has several DMARC records, which counts as none')
     if (reading.kind === 'broken') return failed('sender-dmarc', reading.fault)

@@ -10,19 +10,10 @@ export interface ReportedMessage extends Pick<FeedbackEvent, 'kind' | 'messageId
   readonly address: string | undefined
 }
 
-export type MessageReport =
-  | {
-      readonly kind: 'report'
-      readonly reports: readonly ReportedMessage[]
-      /** To whom the returned message says that it was addressed. */
-      readonly recipients: readonly string[]
-    }
-  | ReturnType<typeof ignored>
-  | ReturnType<typeof notUnderstood>
-
 /** Valid, but no news of a recipient: a delay, an automatic reply. */
 const ignored = (reason: string) => ({ kind: 'ignored', reason }) as const
 const notUnderstood = (reason: string) => ({ kind: 'not-understood', reason }) as const
+const reported = (reports: readonly ReportedMessage[]) => ({ kind: 'report', reports }) as const
 
 /** The largest report that is taken; a returned message is rarely over 1 MB. */
 export const LONGEST_REPORT_BYTES = 4 * 1024 * 1024
@@ -39,7 +30,7 @@ const LONGEST_SUBJECT = 1000
  * Reads a delivery status notification (RFC 3464), an abuse report (RFC 5965), or the plain text with which Exim,
  * qmail and older Exchange and Gmail servers return a message. A bounce is hard only for a status code that says so.
  */
-export async function readMailReport(raw: Uint8Array): Promise<MessageReport> {
+export async function readMailReport(raw: Uint8Array) {
   if (raw.byteLength > LONGEST_REPORT_BYTES) return notUnderstood('it is larger than 4 MB')
   const beginning = beginningOf(raw)
   if (hasLongHead(beginning)) return notUnderstood('its header is longer than that of any report')
@@ -62,6 +53,7 @@ export async function readMailReport(raw: Uint8Array): Promise<MessageReport> {
   const original =
     parts.get('message/rfc822') ?? parts.get('text/rfc822-headers') ?? parts.get('message/global')
   const messageId = messageIdIn(original ?? '')
+  /** To whom the returned message says that it was addressed. */
   const recipients = recipientsIn(original ?? '')
   const status = parts.get('message/delivery-status') ?? parts.get('message/global-delivery-status')
   const abuse = parts.get('message/feedback-report')
@@ -93,11 +85,7 @@ function hasLongHead(bytes: Uint8Array): boolean {
   return bytes.length > LONGEST_HEAD_BYTES && !/\n\r?\n/.test(head)
 }
 
-type Reading =
-  | Exclude<MessageReport, { kind: 'report' }>
-  | Omit<Extract<MessageReport, { kind: 'report' }>, 'recipients'>
-
-function deliveryStatus(status: string, messageId: string | undefined): Reading {
+function deliveryStatus(status: string, messageId: string | undefined) {
   // The first block is about the message, each further one about a recipient (RFC 3464 §2.1).
   const recipients = blocks(status).filter((block) => block.has('action') || block.has('final-recipient'))
   const reports = recipients.flatMap((block): ReportedMessage[] => {
@@ -107,13 +95,13 @@ function deliveryStatus(status: string, messageId: string | undefined): Reading 
     if (kind === undefined) return []
     return [{ kind, address: recipientOf(block), messageId, reason: reasonFor(kind, code) }]
   })
-  if (reports.length > 0) return { kind: 'report', reports }
+  if (reports.length > 0) return reported(reports)
   return recipients.length > 0
     ? ignored('the message is delayed, relayed or expanded, and not failed')
     : notUnderstood('the delivery status names no recipient')
 }
 
-function abuseReport(report: string, messageId: string | undefined): Reading {
+function abuseReport(report: string, messageId: string | undefined) {
   const block = blocks(report)[0]
   const type = block?.get('feedback-type')?.toLowerCase()
   if (type === undefined) return notUnderstood('the feedback report has no type')
@@ -121,8 +109,7 @@ function abuseReport(report: string, messageId: string | undefined): Reading {
   if (type !== 'abuse' && type !== 'fraud' && type !== 'virus' && type !== 'other')
     return ignored('the feedback report is not about abuse')
   const address = bareAddress(block?.get('original-rcpt-to') ?? '')
-  const complaint = { kind: 'complaint', address, messageId, reason: reasonFor('complaint') } as const
-  return { kind: 'report', reports: [complaint] }
+  return reported([{ kind: 'complaint', address, messageId, reason: reasonFor('complaint') }])
 }
 
 const MAILER = /^(?:mailer-daemon|postmaster|microsoftexchange[0-9a-f]*)@|^$/i
@@ -131,7 +118,7 @@ const RETURNED =
 const TEMPORARY = /delay|will (?:be )?retr|still trying|temporar|warning/i
 
 /** Only a mailer's own notice of a final failure counts, and only with a status code that its text gives. */
-function returnedText(email: Email, attachedId: string | undefined): Reading {
+function returnedText(email: Email, attachedId: string | undefined) {
   const header = (name: string) => email.headers.find(({ key }) => key === name)?.value
   const text = noticeOf(email)
   const failed = header('x-failed-recipients')
@@ -152,7 +139,7 @@ function returnedText(email: Email, attachedId: string | undefined): Reading {
   if (code.startsWith('4')) return ignored('the message is delayed, and not failed')
   const address = bareAddress(failed ?? addressIn(notice) ?? '')
   const kind = bounceKind(code)
-  return { kind: 'report', reports: [{ kind, address, messageId, reason: reasonFor(kind, code) }] }
+  return reported([{ kind, address, messageId, reason: reasonFor(kind, code) }])
 }
 
 const noticeOf = ({ text, html = '' }: Email): string =>
@@ -206,7 +193,7 @@ const messageIdIn = (text: string): string | undefined =>
  * only mail to this address carries, or the Message-ID of a message that was sent to it.
  */
 export async function matchReports(
-  report: Extract<MessageReport, { kind: 'report' }>,
+  report: Extract<Awaited<ReturnType<typeof readMailReport>>, { kind: 'report' }>,
   raw: string,
   proofs: Pick<SuppressionList, 'bounceAddresses' | 'wasSent'> & { readonly now: number },
 ): Promise<{ readonly events: readonly FeedbackEvent[]; readonly unmatched: readonly ReportedMessage[] }> {

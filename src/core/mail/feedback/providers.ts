@@ -3,7 +3,7 @@ import { isAcceptedSecret } from '../../accepted-secret.ts'
 import type { FeedbackProviderName } from '../../env/settings.ts'
 import { attempt } from '../../is-record.ts'
 import { decodeWebhookKey } from '../../webhook-key.ts'
-import { bounceKind, enhancedCode, FEEDBACK_KINDS, type Feedback, type FeedbackKind } from './event.ts'
+import { bounceKind, enhancedCode, FEEDBACK_KINDS, type FeedbackKind } from './event.ts'
 import {
   FeedbackFormatError,
   type FeedbackProvider,
@@ -18,7 +18,6 @@ import {
   optionalFields,
   optionalText,
   parseBody,
-  type Refusal,
   readItems,
   refused,
   UNFIT,
@@ -261,33 +260,27 @@ export const FEEDBACK_PROVIDERS: Readonly<Record<FeedbackProviderName, FeedbackP
   standard,
 }
 
-export type WebhookReading =
-  | { readonly kind: 'feedback'; readonly feedback: Feedback }
-  | { readonly kind: 'confirmed' }
-  | Refusal
-  /** Signed, but of another form than the provider's documentation says. */
-  | { readonly kind: 'not-understood'; readonly reason: string; readonly feedback: Feedback }
-
 /** Verifies a provider's webhook and reads its events; a refused one is not read. */
 export async function readWebhook(
   name: FeedbackProviderName,
   request: FeedbackRequest,
   options: VerifyOptions,
-): Promise<WebhookReading> {
+) {
   const provider = FEEDBACK_PROVIDERS[name]
   const verified = await provider.verify(request, options)
   if (verified.kind === 'refused') return verified
   if (verified.kind === 'confirm') {
     await options.fetchText(verified.url)
-    return { kind: 'confirmed' }
+    return { kind: 'confirmed' } as const
   }
   const { value, deliveryId, token } = verified
   try {
     const read = readItems(provider.items(value, deliveryId), { now: options.now, deliveryId })
-    return { kind: 'feedback', feedback: { ...read, token } }
+    return { kind: 'feedback', feedback: { ...read, token } } as const
   } catch (error) {
-    if (error instanceof FeedbackFormatError)
-      return { kind: 'not-understood', reason: error.message, feedback: { events: [], ignored: 1, token } }
-    throw error
+    if (!(error instanceof FeedbackFormatError)) throw error
+    // Signed, but of another form than the provider's documentation says.
+    const feedback = { events: [], ignored: 1, token }
+    return { kind: 'not-understood', reason: error.message, feedback } as const
   }
 }
