@@ -3,16 +3,12 @@ import { lists } from '../sentences.ts'
 import type { Messages } from './en.ts'
 import { lengths } from './words.ts'
 
-const none = 'weniger als eine Sekunde'
 const hour = ['Stunde', 'Stunden'] as const
 const minute = ['Minute', 'Minuten'] as const
 const second = ['Sekunde', 'Sekunden'] as const
-const duration = lengths({ units: [['Tag', 'Tage'], hour, minute, second], none })
+const duration = lengths([['Tag', 'Tage'], hour, minute, second], 'weniger als eine Sekunde')
 /** Lengths of time in the dative, for `seit` and `vor`. */
-const dative = lengths({
-  units: [['Tag', 'Tagen'], hour, minute, second],
-  none: 'weniger als einer Sekunde',
-})
+const dative = lengths([['Tag', 'Tagen'], hour, minute, second], 'weniger als einer Sekunde')
 const listed = lists('und')
 
 const STORE = 'Der Speicher ist gerade nicht erreichbar.'

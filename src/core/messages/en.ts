@@ -3,15 +3,8 @@ import type { ErrorCode } from '../errors.ts'
 import { lists } from '../sentences.ts'
 import { lengths } from './words.ts'
 
-export const duration = lengths({
-  units: [
-    ['day', 'days'],
-    ['hour', 'hours'],
-    ['minute', 'minutes'],
-    ['second', 'seconds'],
-  ],
-  none: 'less than a second',
-})
+const units = ['day', 'hour', 'minute', 'second'].map((unit) => [unit, `${unit}s`] as const)
+export const duration = lengths(units, 'less than a second')
 const listed = lists('and')
 const STAYS_GOOD = 'The link stays valid: open it again in a few minutes.'
 const LATER = 'Wait a little and try again.'

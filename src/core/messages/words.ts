@@ -8,18 +8,13 @@ const UNITS = [
 ] as const
 const SIZES = UNITS.map(([, size]) => size)
 
-type Forms = readonly [one: string, other: string]
-
 /** Writes lengths of time in their largest units, as `3 hours 12 minutes`; below an hour in one. */
-export function lengths({
-  units,
-  none,
-}: {
+export function lengths(
   /** Day, hour, minute, second. */
-  readonly units: readonly [Forms, Forms, Forms, Forms]
-  readonly none: string
-}): (ms: number, most?: number) => string {
-  return (ms, most = ms < HOUR_MS ? 1 : 2) => {
+  units: readonly (readonly [one: string, other: string])[],
+  none: string,
+) {
+  return (ms: number, most = ms < HOUR_MS ? 1 : 2): string => {
     const largest = SIZES.findIndex((size) => ms >= size)
     if (largest === -1) return none
     const parts = SIZES.slice(largest, largest + most).map((size, index) => {
