@@ -195,10 +195,7 @@ export type Admitted = 'imported' | 'known' | Refused
 export type EnrolRefusal = Refused | 'already_enrolled' | 'no_such_course' | 'conflict'
 
 /** The lowest unsent day, or undefined when all lessons were sent. */
-export function nextDay({
-  sentDays,
-  lessons,
-}: Pick<Subscription, 'sentDays' | 'lessons'>): number | undefined {
+export function nextDay({ sentDays, lessons }: Pick<Subscription, 'sentDays' | 'lessons'>) {
   // Nearly always in order.
   for (let day = 1; day <= lessons; day += 1)
     if (sentDays[day - 1] !== day && !sentDays.includes(day)) return day

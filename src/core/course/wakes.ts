@@ -9,15 +9,12 @@ const CALL_MS = 5 * MINUTE_MS
 const QUIET_MS = COURSE.pauseMs(0, 0)
 
 /** Decides when the schedule sends: what is due leaves within a minute, and of what is overdue one lesson an hour to each enrolment. */
-export function createWakes({
-  dispatch,
-  isDue,
-  clock,
-}: {
+export function createWakes(input: {
   readonly dispatch: Dispatch
   readonly isDue: () => Promise<boolean>
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
 }) {
+  const { dispatch, isDue, clock } = input
   let quietUntil = Number.NEGATIVE_INFINITY
   const hourNow = () => Math.floor(clock.now() / HOUR_MS)
 

@@ -42,11 +42,10 @@ const UNSTARTED = {
   problem: undefined,
 }
 
-export function newSubscription({
-  now: createdAt,
-  ...joining
-}: Omit<Joining, 'mailboxKey'> & { readonly now: number }): SubscriptionRecord {
-  const { id, identity, address, course } = joining
+export function newSubscription(
+  joining: Omit<Joining, 'mailboxKey'> & { readonly now: number },
+): SubscriptionRecord {
+  const { id, identity, address, course, now: createdAt } = joining
   const who = { id, identity, address, course, createdAt }
   return {
     ...UNSTARTED,

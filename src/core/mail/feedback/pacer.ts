@@ -8,15 +8,12 @@ const SECOND_US = 1_000_000
 /** Places are reserved for this long at a time, so that even many dispatchers rarely ask the store. */
 const TOGETHER_SECONDS = 0.5
 
-export function createPacer({
-  perSecond,
-  store,
-  timer,
-}: {
+export function createPacer(input: {
   readonly perSecond: number
   readonly store: () => Promise<Pick<SendingStore, 'reserve'>>
   readonly timer: Timer
 }) {
+  const { perSecond, store, timer } = input
   const intervalUs = Math.round(SECOND_US / perSecond)
   /** Later than this after its time, a place is lost: old places would go out in a burst. */
   const usableMs = Math.max(TOGETHER_SECONDS * 1000, intervalUs / 1000)
