@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { DAY_MS } from '../durations.ts'
+import { DAY_MS, MINUTE_MS } from '../durations.ts'
 import { PlatformError } from '../errors.ts'
 import type { Host } from '../host.ts'
 import { isRecent, unixTime } from '../mail/feedback/provider.ts'
@@ -23,6 +23,8 @@ export type OnPaymentEvent = (event: PaymentEvent) => void | Promise<void>
 
 export const SIGNATURE_HEADER = 'Stripe-Signature'
 const LEASE_MS = 60_000
+/** A handler that takes longer hangs: the event is then claimed again. */
+const LONGEST_MS = 15 * MINUTE_MS
 const MOST_SIGNATURES = 8
 
 const hmac = (secret: Secret, time: number | string, body: string) =>
@@ -55,7 +57,7 @@ export function readSignature(header: string) {
 
 /** Hands each event to the host once. `busy`: another delivery of it is being handled at this moment. */
 export async function handlePaymentEvent(
-  { clock, log }: Pick<Host, 'clock' | 'log'>,
+  { clock, timer, log }: Pick<Host, 'clock' | 'timer' | 'log'>,
   event: PaymentEvent,
   store: Store['paymentEvents'],
   onEvent: OnPaymentEvent | undefined,
@@ -63,6 +65,14 @@ export async function handlePaymentEvent(
   const { id, type } = event
   const claim = await store.claim({ id, type, now: clock.now(), leaseMs: LEASE_MS })
   if (claim !== 'claimed') return claim === 'handled' ? 'known' : 'busy'
+  const ended = new AbortController()
+  async function hold(): Promise<void> {
+    for (let held = 0; held < LONGEST_MS; held += LEASE_MS / 3) {
+      await timer.sleep(LEASE_MS / 3, ended.signal)
+      await store.keep({ id, until: clock.now() + LEASE_MS }).catch(() => {})
+    }
+  }
+  hold().catch(() => {})
   try {
     await onEvent?.(event)
   } catch (cause) {
@@ -73,6 +83,8 @@ export async function handlePaymentEvent(
       { type, fault: cause instanceof Error ? cause.name : 'unknown' },
     )
     throw new PlatformError('unavailable', 'The event could not be handled now; deliver it again.', { cause })
+  } finally {
+    ended.abort('the handler has ended')
   }
   await store.settle({ id, handled: true, now: clock.now() })
   log.info('payment_event', 'a payment event was handled', { type, handledByHost: onEvent !== undefined })

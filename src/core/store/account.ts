@@ -35,6 +35,7 @@ export const TEXTS = {
   kept: 'SELECT content FROM sent_mail WHERE key = @key',
   isHandled: 'SELECT 1 FROM payment_event WHERE id = @id AND handled_at IS NOT NULL',
   settleEvent: `UPDATE payment_event SET claimed_until = 0, handled_at = @handledAt WHERE id = @id AND handled_at IS NULL`,
+  keepEvent: 'UPDATE payment_event SET claimed_until = @until WHERE id = @id AND handled_at IS NULL',
   pruneEvents: `DELETE FROM payment_event WHERE id IN (SELECT id FROM payment_event WHERE received_at < @before LIMIT ${ROWS_A_STEP})`,
 }
 
@@ -99,6 +100,8 @@ export const paymentEvents = (sql: Sql) => ({
       if ((yield* run(TEXTS.claimEvent, { id, type, now, until: now + leaseMs })) === 1) return 'claimed'
       return (yield* first(TEXTS.isHandled, { id })) === undefined ? 'busy' : 'handled'
     }),
+  /** Goes on holding a claimed event. */
+  keep: async (claim: { id: string; until: number }) => void (await sql.one(run(TEXTS.keepEvent, claim))),
   settle: async ({ id, handled, now }: { id: string; handled: boolean; now: number }) =>
     void (await sql.one(run(TEXTS.settleEvent, { id, handledAt: handled ? now : null }))),
   prune: (before: number) => deleteInSteps(sql, TEXTS.pruneEvents, { before }),

@@ -76,7 +76,7 @@ export const webhookRoute = () =>
       }),
     ],
     errors: ['conflict', 'payments_not_configured', 'unavailable', 'store_unavailable'],
-    handle: ({ settings: { payments }, store, onPaymentEvent: onEvent, underway, clock, log }) => {
+    handle: ({ settings: { payments }, store, onPaymentEvent: onEvent, underway, clock, timer, log }) => {
       let rightAt = Number.NEGATIVE_INFINITY
       return async (c) => {
         const now = clock.now()
@@ -97,7 +97,7 @@ export const webhookRoute = () =>
         const event = { id, type, createdAt: created * 1000, data }
         const { paymentEvents } = await store()
         const outcome = await underway.during(
-          handlePaymentEvent({ clock, log }, event, paymentEvents, onEvent),
+          handlePaymentEvent({ clock, timer, log }, event, paymentEvents, onEvent),
         )
         if (outcome === 'busy')
           throw new PlatformError('conflict', 'This event is being handled; deliver it again later.')

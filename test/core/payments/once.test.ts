@@ -7,6 +7,7 @@ import { handlePaymentEvent, type OnPaymentEvent, readSignature } from '../../..
 import { secret } from '../../../src/core/secret.ts'
 import { pairOf } from '../../support/accounts.ts'
 import { serve } from '../../support/servers.ts'
+import { standingClock } from '../../support/standing-clock.ts'
 import { openTestStore } from '../../support/stores.ts'
 
 const NOW = Date.parse('2026-11-21T08:00:00Z')
@@ -81,18 +82,28 @@ test.each(['-1', '1e9', `${SECONDS}.0`, '', ' ', '9'.repeat(13), `0x${SECONDS.to
 async function events() {
   const store = await openTestStore(undefined)
   const time = { now: NOW }
+  const steps = standingClock(0)
   const warned: string[] = []
   const handle = (onEvent: OnPaymentEvent | undefined, id = 'evt_1') =>
     handlePaymentEvent(
       {
         clock: { ...systemClock, now: () => time.now },
+        timer: steps.clock,
         log: { ...silentLog, error: (event) => void warned.push(event) },
       },
       { id, type: 't', createdAt: NOW, data: {} },
       store.paymentEvents,
       onEvent,
     )
-  return { handle, time, warned, store }
+  /** Lets time pass in steps that are shorter than a claim. */
+  async function pass(ms: number) {
+    for (let left = ms; left > 0; left -= 10_000) {
+      time.now += 10_000
+      steps.pass(10_000)
+      for (let turns = 0; turns < 20; turns += 1) await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+  return { handle, time, warned, store, pass }
 }
 
 test('hands out an event again a minute after a crash, and not before', async () => {
@@ -103,6 +114,36 @@ test('hands out an event again a minute after a crash, and not before', async ()
   it.time.now = NOW + 60_000
   expect(await it.handle(undefined)).toBe('handled')
   expect(await it.handle(undefined)).toBe('known')
+})
+
+test('an event is not handed out again while it is being handled, unless that takes a quarter of an hour', async () => {
+  const it = await events()
+  const begun: PromiseWithResolvers<void>[] = []
+  const slow = () => {
+    begun.push(Promise.withResolvers<void>())
+    return begun.at(-1)?.promise
+  }
+  const first = it.handle(slow)
+  await it.pass(14 * 60_000)
+  expect(await it.handle(slow)).toBe('busy')
+  await it.pass(3 * 60_000)
+  const second = it.handle(slow)
+  await it.pass(2 * 60_000)
+  expect(begun).toHaveLength(2)
+  for (const one of begun) one.resolve()
+  expect([await first, await second]).toEqual(['handled', 'handled'])
+  expect(await it.handle(slow)).toBe('known')
+})
+
+test('an event whose handler failed after minutes is handed out again at once', async () => {
+  const it = await events()
+  const slow = Promise.withResolvers<void>()
+  const first = it.handle(() => slow.promise)
+  await it.pass(2 * 60_000)
+  slow.reject(new Error('no'))
+  await expect(first).rejects.toMatchObject({ code: 'unavailable' })
+  await it.pass(10_000)
+  expect(await it.handle(undefined)).toBe('handled')
 })
 
 /** A checkout over an API that answers what it is told to, and remembers the keys it was asked under. */
