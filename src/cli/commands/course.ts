@@ -171,7 +171,8 @@ const resolve = courseCommand({
       throw wrongUsage(
         'name a subscription and a decision: platformctl course resolve SUBSCRIPTION retry|sent, or --all retry|sent.',
       )
-    if (!(await course.resolve(id, as, operator))) throw failure(`no delivery of ${id} waits for a decision.`)
+    if (!(await course.resolve(id, as, operator)))
+      throw failure(`no delivery of ${id} waits for a decision, or its course is not in this definition.`)
     return { json: { subscription: id, resolved: as }, text: `${BECAME[as].one}\n` }
   },
 })

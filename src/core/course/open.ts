@@ -127,6 +127,8 @@ export function openCourse(options: CourseOptions) {
     const day = enrolment.sentDays.length + 1
     const tried = await triedBefore(store, aboutOf({ ...enrolment, day }))
     const plan = await catalog.plan({ ...enrolment, day }, store, tried?.template)
+    // What follows is in a course that this platform does not have: nothing would.
+    if (as === 'sent' && plan === undefined) return false
     return store.resolve({
       id,
       as,
@@ -186,7 +188,7 @@ export function openCourse(options: CourseOptions) {
         after = page.at(-1)?.id
       }
     },
-    /** Puts a lesson that waits for an operator back in line, or marks it sent; false: none does. */
+    /** Puts a lesson that waits for an operator back in line, or marks it sent; false: none does, or its course is no more. */
     async resolve(id: string, as: 'retry' | 'sent', operator: Operator = PROGRAM): Promise<boolean> {
       const found = await store.findById(id)
       return found !== undefined && (await resolveOne(found, as, operator))

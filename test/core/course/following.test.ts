@@ -250,6 +250,20 @@ describe.each(KEPT)('on %s', (kind) => {
     expect(await it.sends()).toEqual([B])
   })
 
+  test('nobody decides that a lesson was sent whose course the platform does not have now: the person would get no other', async () => {
+    const it = await deployed(A, B)
+    it.answer(() => ({ kind: 'unknown', reason: 'the line broke' }))
+    await it.sends()
+    it.answer(({ key }) => ({ kind: 'sent', id: key }))
+    const { id } = await it.ada()
+    const without = it.open(it.store.course, { catalog: createCatalog(learning.courses) })
+    expect(await without.resolve(id, 'sent')).toBe(false)
+    expect(await without.resolveAll('sent')).toBe(0)
+    expect(await it.deploy(A, B).resolve(id, 'sent')).toBe(true)
+    it.pass(2 * DAY_MS)
+    expect(await it.sends()).toEqual([B])
+  })
+
   test('an operator reads which deleted lessons people in the middle of a course had', async () => {
     const it = await deployed(A, B, C)
     await it.sends()
