@@ -117,8 +117,11 @@ test('a service that runs the file is the same, and each kind of difference is n
     ),
     stderr: '',
   })
-  const far = await verify(SECRETS, ['--url', 'web=http://host.invalid', '--timeout', '1ms'])
-  expect(far).toMatchObject({ code: 3, stderr: expect.stringContaining('the token travels unencrypted') })
+  const far = ['--url', 'web=https://host.invalid,http://host.invalid', '--url', 'api=http://host.invalid']
+  expect(await verify(SECRETS, [...far, '--timeout', '1ms'])).toMatchObject({
+    code: 3,
+    stderr: expect.stringMatching(/unencrypted to web: .+\n.+unencrypted to api: /),
+  })
   const file = {
     ...SECRETS,
     LOG_LEVEL: 'error',

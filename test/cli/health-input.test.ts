@@ -89,9 +89,9 @@ test.each(['\n', '\r\n', '', ',the-token-before-it\n'])(
 
 test('warns before a token is sent unencrypted', async () => {
   const env = { HEALTH_DEEP_TOKEN: 'canary-token' }
-  const { stderr, stdout } = await run(['--deep', '--url', 'web=http://host.invalid', '--timeout', '1ms'], {
-    env,
-  })
+  // The worker is not asked deeply, and so gets no token.
+  const urls = ['web', 'worker'].flatMap((name) => ['--url', `${name}=http://host.invalid`])
+  const { stderr, stdout } = await run(['--deep', ...urls, '--timeout', '1ms'], { env })
   expect(stderr).toBe('platformctl: the token travels unencrypted to web: use its https:// address.\n')
   expect(stdout).not.toContain('canary')
 })

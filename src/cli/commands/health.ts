@@ -2,6 +2,7 @@ import { probeRemote } from '../../core/health/prober.ts'
 import { dependenciesOf, type Verdict, verdictOf } from '../../core/health/verdict.ts'
 import { CAUSES, type CauseCode, isCauseCode } from '../../core/network/causes.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
+import { WEB } from '../../core/service.ts'
 import { command, type Define } from '../command.ts'
 import type { Context, ExitCode } from '../context.ts'
 import { EXIT, failure, listColumns, loadPaint, terminalColumns, wrongUsage } from '../context.ts'
@@ -74,6 +75,8 @@ With --quiet, a service that is not reached is exit code 1 too, as a container's
     },
   })
 
+/** The only service that is asked deeply. */
+const isWeb = ({ service }: { readonly service: string }) => service === WEB
 const WAIT_PAUSE_MS = 1000
 /** Don't start a round with less time than this: a healthy service would look silent. */
 const LEAST_MS = 250
@@ -83,7 +86,7 @@ async function runHealth(context: Context, options: Options): Promise<ExitCode> 
   const fileEnv = options.envFile.length === 0 ? undefined : await environmentOf(context, options.envFile)
   const targets = targetsOf(context.platform.services, options, fileEnv, context.daemon?.urls)
   const token = options.deep
-    ? await readToken(context, options, fileEnv ?? (await processEnv(context)), targets)
+    ? await readToken(context, options, fileEnv ?? (await processEnv(context)), targets.filter(isWeb))
     : undefined
   const { clock, signal, platform } = context
   const { strict, expectBuild, deep } = options

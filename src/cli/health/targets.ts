@@ -94,7 +94,7 @@ export function isAddress(value: string): boolean {
 
 const DEFAULT_NAME = 'HEALTH_DEEP_TOKEN'
 
-/** The token for deep checks. A source that was named must hold one; a platform may leave deep checks open. */
+/** The token to send to these targets. A source that was named must hold one; a platform may leave deep checks open. */
 export async function readToken(
   context: Context,
   { tokenEnv, tokenFile }: Partial<Readonly<Record<'tokenEnv' | 'tokenFile', string | undefined>>>,
@@ -111,9 +111,10 @@ export async function readToken(
     throw wrongUsage(
       'the token has a character that is not allowed in an HTTP header: paste the whole token, and nothing else.',
     )
-  const web = URL.parse(targets.find(({ service }) => service === 'web')?.url ?? '')
-  if (token !== undefined && web?.protocol === 'http:' && !isHere(web))
-    complain(context, 'the token travels unencrypted to web: use its https:// address.')
+  if (token === undefined) return undefined
+  const open = targets.filter(({ url }) => /^http:/i.test(url) && !isHere(new URL(url)))
+  for (const service of new Set(open.map(({ service }) => service)))
+    complain(context, `the token travels unencrypted to ${service}: use its https:// address.`)
   return token
 }
 

@@ -78,7 +78,8 @@ test.each([
   const env = { HEALTH_DEEP_TOKEN: 'token' }
   await readToken(context, {}, env, [{ service: 'web', url, health: '' }])
   expect(stderr().includes('unencrypted')).toBe(warned)
-  // Only web is sent the token.
-  await readToken(context, {}, env, [{ service: 'api', url, health: '' }])
-  expect(stderr().split('unencrypted')).toHaveLength(warned ? 2 : 1)
+  const others = ['api', 'api', 'worker'].map((service) => ({ service, url, health: '' }))
+  await readToken(context, {}, env, [{ service: 'web', url: 'https://www.example', health: '' }, ...others])
+  // Each service once.
+  expect(stderr().split('unencrypted')).toHaveLength(warned ? 4 : 1)
 })
