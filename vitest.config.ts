@@ -72,8 +72,8 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-/** One worker more than processors, because most tests wait for a process, a socket or a database. */
-const maxWorkers = availableParallelism() + 1
+/** More workers than processors, because most tests wait for a process, a socket or a database. */
+const maxWorkers = availableParallelism() + 2
 
 export default defineConfig({
   test: {
