@@ -59,7 +59,8 @@ export async function askPlatform(
   if (!isRecord(said) || said.nonce !== report.nonce) return { reason: 'something repeats an older answer' }
   const of = (name: 'snapshot' | 'key' | 'signature') => textIn(said.snapshot, name)
   const signed = { snapshot: of('snapshot'), key: of('key'), signature: of('signature') }
-  return readSnapshot(signed) === undefined ? {} : { snapshot: signed }
+  const current = textIn(said, 'current')
+  return readSnapshot(signed) === undefined ? { current } : { current, snapshot: signed }
 }
 
 const textIn = (value: unknown, name: string) =>

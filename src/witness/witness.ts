@@ -35,6 +35,9 @@ const NOT_KEPT =
   'the data folder cannot be written: check its disk and its owner; alerts still leave, and a restart may repeat them'
 const NEVER_REACHED =
   'nobody is alerted of an outage before this witness has reached the platform once: check --platform, --name and WITNESS_SECRET'
+const UNREAD =
+  'the platform answers, and gives no status that this build can read: look at its store and its version'
+const NO_CHANNEL = 'nobody is alerted: set ALERT_WEBHOOK_URL or ALERT_EMAIL_TO on this machine'
 const STATE = 'witness.json'
 const ROUND_MS = 30_000
 /** Rounds that have to agree before the view changes. */
@@ -60,6 +63,8 @@ export async function startWitness(host: Host, options: WitnessOptions) {
   let unkept: (ReturnType<typeof tellFrom> & { readonly id: string }) | undefined
   /** Why this witness cannot do its own work. */
   let fault: string | undefined
+  let unread: string | undefined
+  let unpublished: string | undefined
   const ask = { monotonic: clock.monotonic, signal: over.signal, network }
   const newNonce = () => Buffer.from(random.bytes(18)).toString('base64url')
   let { signed, confirmedAt, voting } = read(state)
@@ -92,14 +97,16 @@ export async function startWitness(host: Host, options: WitnessOptions) {
     reason = reached ? undefined : found.reason
     if (reached) {
       unreported = undefined
-      confirmedAt = clock.now()
       const fresh = found.snapshot && readSnapshot(found.snapshot)
       if (fresh) [signed, snapshot] = [found.snapshot, fresh]
+      const isCurrent = signed !== undefined && found.current === signed.signature
+      if (isCurrent) confirmedAt = clock.now()
+      unread = isCurrent ? undefined : UNREAD
       // A clock that was set back would call the page new until it is where it was.
     } else confirmedAt = Math.min(confirmedAt, clock.now())
     const now: View = reached ? 'reachable' : 'unreachable'
     // A witness that has never reached the platform has the wrong address or secret: that is no outage.
-    const isStranger = !reached && confirmedAt === 0
+    const isStranger = !reached && confirmedAt === 0 && view === 'unknown'
     note(platform, isStranger ? reason : undefined, 'platform_never_reached', NEVER_REACHED)
     if (isStranger) return
     against = now === view ? 0 : against + 1
@@ -183,7 +190,8 @@ export async function startWitness(host: Host, options: WitnessOptions) {
     failure ??= told.find(({ status }) => status === 'rejected')
     // A full disk must not silence a witness, nor those that wait for the outage that it has claimed.
     if (failure !== undefined && fault === undefined) log.error('not_kept', NOT_KEPT)
-    fault = failure === undefined ? await unheardOf(outage) : NOT_KEPT
+    fault = failure === undefined ? ((await unheardOf(outage)) ?? unread ?? unpublished) : NOT_KEPT
+    if (channels.length === 0) fault ??= NO_CHANNEL
   }
 
   /** That alerts of this outage do not arrive. */
@@ -196,10 +204,16 @@ export async function startWitness(host: Host, options: WitnessOptions) {
   let publishing: Promise<void> | undefined
   async function publishNow(): Promise<void> {
     if (snapshot === undefined) return
-    await publish?.({ snapshot, confirmedAt, isOutage: isOutage(voting) }).catch((error: unknown) =>
-      log.warn('publish_failed', 'the status could not be kept as files; the next round tries again', {
-        reason: error instanceof Error ? error.message : 'unknown',
-      }),
+    await publish?.({ snapshot, confirmedAt, isOutage: isOutage(voting) }).then(
+      () => {
+        unpublished = undefined
+      },
+      (error: unknown) => {
+        unpublished = 'the status could not be kept as files; the next round tries again'
+        log.warn('publish_failed', unpublished, {
+          reason: error instanceof Error ? error.message : 'unknown',
+        })
+      },
     )
   }
 

@@ -12,8 +12,10 @@ import { secret } from '../../src/core/secret.ts'
 import { openHistory } from '../../src/core/store/open.ts'
 import {
   parseWitnessSecrets,
+  proofOf,
   publicKeyOf,
   readSnapshot,
+  readToken,
   sign,
   signingKey,
   tokenOf,
@@ -814,6 +816,49 @@ test('a witness whose folder cannot be written alerts all the same, once each wa
   expect(inbox.titles).toEqual(['kiln.example is unreachable', 'kiln.example is reachable again'])
 })
 
+test('a page that the platform gives no more is as old as it is, though the platform answers', async () => {
+  const { home, clock, it } = await watched()
+  home.bend((request, response) => {
+    const { text } = readToken(request.headers.authorization?.slice('Bearer '.length) ?? '')
+    const { nonce } = JSON.parse(text) as { nonce: string }
+    // As while its store fails, or of a newer build.
+    const answer = JSON.stringify({ nonce, snapshot: { snapshot: '{"new":true}', key: 'k', signature: 's' } })
+    response.end(JSON.stringify({ answer, proof: proofOf(answer, secret(SECRETS.a), 'answers') }))
+  })
+  await it.rounds(4)
+  expect(await healthOf(it, clock)).toMatchObject({
+    state: 'degraded',
+    platform: 'reachable',
+    ageSeconds: 120,
+    fault: expect.stringContaining('gives no status'),
+  })
+  home.open()
+  await it.rounds(1)
+  expect(await healthOf(it, clock)).toMatchObject({ state: 'ok', ageSeconds: 0, fault: null })
+})
+
+test('a witness that cannot keep the status as files, or has nobody to alert, says so in its health', async () => {
+  const home = await platform()
+  const clock = clockAt(Date.now())
+  const folder = path.join(await emptyFolder(), 'site')
+  await writeFile(folder, 'in the way')
+  const inbox = await receiver()
+  const publish = publisher(clock, folder)
+  const it = await witness({ name: 'a', platform: home.url, clock, alerts: inbox.url, publish })
+  const fault = async () => {
+    await it.rounds(1)
+    return ((await healthOf(it, clock)) as { fault: unknown }).fault
+  }
+  await expect.poll(fault).toContain('the status could not be kept as files')
+  await rm(folder)
+  await expect.poll(fault).toBeNull()
+  const mute = await witness({ name: 'b', platform: home.url, clock })
+  expect(await healthOf(mute, clock)).toMatchObject({
+    state: 'degraded',
+    fault: expect.stringContaining('nobody is alerted'),
+  })
+})
+
 test('a witness whose alerts nobody takes says so in its health, until one is taken', async () => {
   const home = await platform()
   const clock = clockAt(Date.now())
@@ -877,7 +922,8 @@ test('an end is told also where the clock was set back by more than the outage l
 
 test('the command listens on its host, under its name, and asks its peers; what it cannot take is wrong usage', async () => {
   const end = new AbortController()
-  const env = { WITNESS_SECRET: SECRETS.a }
+  const malformed = { ALERT_WEBHOOK_URL: 'hooks.slack.com/services/canary', ALERT_WEBHOK_URL: 'canary' }
+  const env = { WITNESS_SECRET: SECRETS.a, DATASTORE_URL: 'canary', ...malformed }
   const { context, stdout } = testContext({ cwd: await emptyFolder(), signal: end.signal, env })
   const places = [
     '--platform',
@@ -907,6 +953,13 @@ test('the command listens on its host, under its name, and asks its peers; what 
     expect(other.stderr()).toContain(says)
   }
   expect(stdout()).toContain('"event":"no_alert_channel"')
+  const warned = stdout()
+    .split('\n')
+    .filter((line) => line.includes('"event":"environment_warning"'))
+  expect(warned).toHaveLength(2)
+  for (const name of Object.keys(malformed))
+    expect(warned).toContainEqual(expect.stringContaining(`${name} `))
+  expect(stdout()).not.toContain('canary')
   const both = testContext({ cwd: await emptyFolder(), env: { WITNESS_SECRET } })
   expect(await runProgram(['witness', ...places], both.context)).toBe(2)
   expect(both.stderr()).toContain('must hold the one secret of this witness')

@@ -1,8 +1,10 @@
 import path from 'node:path'
 import { readSettings } from '../../core/env/settings.ts'
+import { validate } from '../../core/env/validate.ts'
 import { systemClock, untilAborted } from '../../core/host.ts'
 import { openChannels } from '../../core/incidents/channels.ts'
 import type { MessageKind, StoredIncident } from '../../core/incidents/incident.ts'
+import { WEB } from '../../core/service.ts'
 import { command, type Define } from '../command.ts'
 import { CommandError, type Context, EXIT, type ExitCode, wrongUsage } from '../context.ts'
 import { loadEnvironment } from '../environment.ts'
@@ -36,6 +38,9 @@ Alerts go to ALERT_WEBHOOK_URL, or to ALERT_EMAIL_TO with the mail variables. Gi
     run,
   })
 
+/** The groups of the platform's that a witness reads. */
+const OWN_GROUPS: readonly string[] = ['alerts', 'mail', 'mailer', 'dkim']
+
 async function run(context: Context, options: Values<typeof INPUTS>): Promise<ExitCode> {
   const { parseWitnessSecrets, WITNESS_NAME } = await import('../../core/witness.ts')
   const { otherPlatform, startWitness } = await import('../../witness/witness.ts')
@@ -44,7 +49,7 @@ async function run(context: Context, options: Values<typeof INPUTS>): Promise<Ex
   const { openPublisher } = await import('../status/publish.ts')
   const { openLog, releaseWhenIdle } = await import('./daemon.ts')
   const { clock, random } = context
-  const { env } = await loadEnvironment(context, options.envFile)
+  const { env, origin } = await loadEnvironment(context, options.envFile)
   const settings = readSettings(context.platform, env)
   const [found, ...others] = parseWitnessSecrets(env.WITNESS_SECRET?.trim() ?? '') ?? []
   if (found === undefined || others.length > 0)
@@ -63,6 +68,10 @@ async function run(context: Context, options: Values<typeof INPUTS>): Promise<Ex
       `the data folder ${dataFolder} is of a witness of ${other}: give each its own --data. If the platform has moved, remove witness.json from it.`,
     )
   const log = await openLog(context, settings)
+  for (const { severity, group, id, cause, fix } of validate(context.platform.contract, env, [WEB], origin)
+    .findings)
+    if (severity !== 'notice' && (OWN_GROUPS.includes(group) || id === 'unknown-name'))
+      log.warn('environment_warning', cause, { id, fix })
   const textOf = (incident: StoredIncident, kind: MessageKind) =>
     outageText(incident, kind, new URL(options.platform).host)
   const { alerts, mail } = settings
