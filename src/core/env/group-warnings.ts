@@ -28,6 +28,8 @@ export function* groupWarnings(
   usable: ReadonlyMap<string, { readonly text: string }>,
   /** Undefined: the platform has no such group, or the services asked about read none of it. */
   stateOf: (group: string) => GroupState | undefined,
+  /** Whether mail is configured, whichever services read it. */
+  mailWorks: boolean,
   { production, isInstalled }: Partial<Surroundings> = {},
 ): Generator<Pick<Finding, 'id' | 'group' | 'cause' | 'fix'> & { readonly about: readonly string[] }> {
   const isSet = (name: string) => usable.has(name)
@@ -56,16 +58,16 @@ export function* groupWarnings(
   const mail = 'ALERT_EMAIL_TO'
   const dsn = 'NEXT_PUBLIC_ERRORTRACK_DSN'
   const isByMail = isSet(mail)
-  if (production !== undefined && stateOf('alerts') !== undefined && !isSet(webhook)) {
+  if (stateOf('alerts') !== undefined && !isSet(webhook)) {
     const common = { group: 'alerts', about: [webhook, mail] }
-    if (isByMail && (stateOf('mail') ?? 'configured') !== 'configured')
+    if (isByMail && !mailWorks)
       yield {
         id: 'alert-mail-off',
         ...common,
         cause: 'Alerts go out by mail alone, and mail is not configured, so none is sent.',
         fix: 'Configure mail, or set ALERT_WEBHOOK_URL.',
       }
-    else if (isByMail && !isSet('ALERT_ESCALATION_URL'))
+    else if (isByMail && production !== undefined && !isSet('ALERT_ESCALATION_URL'))
       yield {
         id: 'alerts-by-mail-only',
         ...common,

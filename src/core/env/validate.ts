@@ -116,7 +116,12 @@ export function validate(
     return [{ name, state, present, meaning }]
   })
   const stateOf = (group: string) => groups.find(({ name }) => name === group)?.state
-  for (const { about, ...warning } of groupWarnings(usable, stateOf, surroundings)) {
+  for (const { about, ...warning } of groupWarnings(
+    usable,
+    stateOf,
+    states.get('mail') === 'configured',
+    surroundings,
+  )) {
     const present = about.filter((name) => usable.has(name))
     const missing = about.filter((name) => !usable.has(name))
     add({ severity: 'warning', ...warning, present, missing }, about)

@@ -64,16 +64,19 @@ test.each([
   expect((await preflight(env)).found).toMatchObject([{ severity: 'warning', present, missing }])
 })
 
-test('of a platform without a group of mail its alerts by mail cannot be off, and without alerts nothing is found', () => {
+test('a platform without a group of mail sends no alerts by mail, and without alerts nothing is found', () => {
   const found = (groups: Parameters<typeof createContract>[0]['groups'], env: Record<string, string>) => {
-    const surroundings = { production: true, isInstalled: () => true }
     const contract = createContract({ services: ['web'], groups })
-    const { findings } = validate(contract, env, ['web'], () => undefined, surroundings)
+    // As at boot.
+    const { findings } = validate(contract, env, ['web'])
     return findings.flatMap(({ id, severity }) => (severity === 'warning' ? [id] : []))
   }
   expect(found({ alerts: baseGroups.alerts }, { ALERT_EMAIL_TO: 'ops@example.com' })).toEqual([
-    'alerts-by-mail-only',
+    'alert-mail-off',
   ])
+  const both = { alerts: baseGroups.alerts, mail: baseGroups.mail }
+  expect(found(both, { ALERT_EMAIL_TO: 'ops@example.com' })).toEqual(['alert-mail-off'])
+  expect(found(both, { ...MAIL, ALERT_EMAIL_TO: 'ops@example.com' })).toEqual([])
   expect(found({ mail: baseGroups.mail }, {})).toEqual([])
 })
 
