@@ -212,16 +212,18 @@ test('a group that two rules of another one need is one fault', () => {
   )
 })
 
-test('mail cannot be left out of a platform with a course, or a mail that requests may ask for', () => {
+test('mail cannot be left out of a platform with a course, a heartbeat, or a mail that requests may ask for', () => {
   const causesOf = (definition: Omit<PlatformDefinition, 'preset' | 'without'>) =>
     checkDefinition({ preset: 'base', without: ['payments', 'mail'], ...definition }, PRESETS).map(
       ({ path: at, cause }) => `${at}: ${cause}`,
     )
   const courses = { firing: { lessons: './firing', every: '1d' } }
   const booked = { by: 'service', resolve: () => undefined } as const
-  expect(causesOf({ courses, templates: { booked, quiet: {} } })).toEqual([
+  const heartbeats = { backup: { every: '1d' } }
+  expect(causesOf({ courses, heartbeats, templates: { booked, quiet: {} } })).toEqual([
     'templates.booked: This needs the group mail, which is left out.',
     'courses.firing: This needs the group mail, which is left out.',
+    'heartbeats.backup: This needs the group mail, which is left out.',
   ])
   // An embedding program may send the others over a transport of its own, and may have a group mail of its own.
   expect(causesOf({ mails: './mails', templates: { quiet: {} } })).toEqual([])

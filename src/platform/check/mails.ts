@@ -85,13 +85,18 @@ export const courses = map('courses', COURSE_NAME, (place, of, names) => {
 
 const HEARTBEAT_NAME = called(/^[a-z][a-z0-9-]{0,40}$/, 'a heartbeat', 'backup')
 
-export const heartbeat = object<HeartbeatInput>('a heartbeat', {
-  every: needed(
-    duration(60_000, 366 * DAY_MS, "'1d'", 'from a minute to a year'),
-    'Nothing says how often this heartbeat is due.',
-    "Add every: '1d'.",
-  ),
-  grace: duration(0, 366 * DAY_MS, "'1d'", 'of at most a year'),
-  label: text(60),
-})
+export const heartbeat = object<HeartbeatInput>(
+  'a heartbeat',
+  {
+    every: needed(
+      duration(60_000, 366 * DAY_MS, "'1d'", 'from a minute to a year'),
+      'Nothing says how often this heartbeat is due.',
+      "Add every: '1d'.",
+    ),
+    grace: duration(0, 366 * DAY_MS, "'1d'", 'of at most a year'),
+    label: text(60),
+  },
+  // EMAIL_DISPATCH_SECRET, by which a job reports, is of this group.
+  (place, _, names) => needsMail(place, names),
+)
 export const heartbeats = map('heartbeats', HEARTBEAT_NAME, heartbeat)
