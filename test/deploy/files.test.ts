@@ -65,7 +65,6 @@ interface Container {
 interface Pod {
   readonly terminationGracePeriodSeconds: number
   readonly securityContext: { readonly runAsNonRoot: boolean }
-  readonly automountServiceAccountToken: boolean
   readonly initContainers: readonly Container[]
   readonly containers: readonly Container[]
 }
@@ -213,7 +212,7 @@ describe.each(Object.entries(PLATFORMS))('the files of %s', (_, prepare) => {
     expect(podsIn(documents)).toHaveLength(roles.length)
     for (const pod of podsIn(documents)) {
       expect(pod.securityContext.runAsNonRoot).toBe(true)
-      expect(pod.automountServiceAccountToken).toBe(false)
+      expect(pod).toMatchObject({ automountServiceAccountToken: false, enableServiceLinks: false })
       for (const container of [...pod.initContainers, ...pod.containers])
         expect(container.securityContext).toEqual({
           allowPrivilegeEscalation: false,
@@ -229,6 +228,8 @@ describe.each(Object.entries(PLATFORMS))('the files of %s', (_, prepare) => {
       expect(pod.initContainers.map((one) => one.args.slice(0, 2))).toEqual([['db', 'migrate']])
       expect(args.includes('--no-schedule')).toBe(name !== 'web')
       expect(args.join(' ')).toContain(` --service ${name} --host 0.0.0.0 `)
+      // Until load balancers have noticed.
+      expect(args.join(' ')).toContain(' --grace 15 ')
     }
     const { services } = parse(await made('compose.yaml'), { merge: true }) as {
       services: Record<string, { depends_on?: Record<string, unknown>; restart: string; command?: string[] }>
@@ -278,8 +279,8 @@ describe.each(Object.entries(PLATFORMS))('the files of %s', (_, prepare) => {
       expect(services[name]?.ports).toEqual([`127.0.0.1:${port}:${port}`])
       stops.push(String(pod?.terminationGracePeriodSeconds), services[name]?.stop_grace_period)
     }
-    // The defaults of --grace and --deadline together.
-    for (const stop of stops) expect(Number.parseInt(stop ?? '', 10)).toBeGreaterThan(1 + 90)
+    // Longer than --grace and the default of --deadline together.
+    for (const stop of stops) expect(Number.parseInt(stop ?? '', 10)).toBeGreaterThan(15 + 90)
     expect(unit).toContain('\nRestart=on-failure\n')
     expect(unit).toContain('\nRestartPreventExitStatus=2\n')
   })

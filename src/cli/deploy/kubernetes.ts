@@ -100,6 +100,9 @@ ${CONTAINER_SECURITY}          volumeMounts:
     spec:
       serviceAccountName: ${yamlName(name)}
       automountServiceAccountToken: false
+      # Else the address of each service here is a variable, which may have the name of one of yours.
+      enableServiceLinks: false
+      # Longer than --grace, in which load balancers notice, and --deadline together.
       terminationGracePeriodSeconds: 120
 ${POD_SECURITY}      initContainers:
         - name: migrate
@@ -107,7 +110,7 @@ ${POD_SECURITY}      initContainers:
       containers:
         # ${role === WEB ? 'All replicas look for due lessons and share them.' : 'The schedule is run by web.'}
         - name: ${yamlName(role)}
-          ${container(daemonWords(subject, role))}
+          ${container([...daemonWords(subject, role), '--grace', '15'])}
           ports:
             - { name: http, containerPort: ${port} }
           # Ready: asks for health, which is 503 while a probe fails. Alive: only whether it still accepts connections,
@@ -186,6 +189,7 @@ ${head('apps/v1', 'Deployment', 'witness', labels)}spec:
       labels: ${labels}
     spec:
       automountServiceAccountToken: false
+      enableServiceLinks: false
 ${POD_SECURITY}      containers:
         - name: witness
           image: registry.example.com/${name}-web:BUILD_STAMP
