@@ -34,6 +34,8 @@ export async function tellRefusal(host: Host, options: Started, error: unknown, 
     cause === 'store' || settings.store.malformed.length > 0
       ? undefined
       : await openStore(storeAddress(settings, dataFolder), { log: host.log }).catch(() => undefined)
+  const owner = await store?.owner.name().catch(() => undefined)
+  if (owner !== undefined && owner !== platform.name) return store?.close()
   // Without its store, a file remembers the message for the next start.
   const files = alertsFiles(dataFolder, pointerFolder)
   if (pointerFolder !== undefined) attempt(() => mkdirSync(pointerFolder, { recursive: true, mode: 0o755 }))

@@ -577,7 +577,11 @@ test('a start that is refused because its store is another platform’s alerts n
   const dataFolder = await emptyFolder()
   const named = (name: string) => ({ platform: resolvePlatform({ preset: 'base', name }, { folder: '/' }) })
   await (await started({ dataFolder, ...named('Kiln School') })).close()
-  expect(await refused(dataFolder, { ...named('Glaze School'), starts: 1 })).toEqual([])
+  const glaze = named('Glaze School')
+  expect(await refused(dataFolder, { ...glaze, starts: 1 })).toEqual([])
+  // Nor is one that is refused before it opens a store noted in that one, whose daemon would tell of it.
+  const env = { MAILER_FROM: 'Glaze <glaze@example.com>' }
+  expect(await refused(dataFolder, { ...glaze, env, starts: 1 })).toEqual([])
 })
 
 test('a JOB_STORE_URL of another program, which the platform does not have or has as text, refuses no start', async () => {
