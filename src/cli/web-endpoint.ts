@@ -1,10 +1,12 @@
 import type { DispatchResult } from '../core/course/dispatch.ts'
 import type { Environment } from '../core/env/settings.ts'
 import { jsonObject } from '../core/is-record.ts'
+import { isHere } from '../core/network/connect.ts'
 import { exchange } from '../core/network/exchange.ts'
 import { isBearerToken, splitList } from '../core/secret.ts'
 import { trimEnd } from '../core/trim-end.ts'
 import { CommandError, type Context, EXIT, wrongUsage } from './context.ts'
+import { complain } from './output/text.ts'
 
 const unreached = (message: string, options?: { readonly cause: unknown }) =>
   new CommandError(EXIT.remote, message, options)
@@ -26,15 +28,10 @@ function post(
 type Endpoint = Readonly<ReturnType<typeof webEndpoint>>
 
 /** An endpoint of the running web service, and the secret that opens it. */
-export function webEndpoint(
-  env: Environment,
-  given: string | undefined,
-  path: string,
-  daemon?: Context['daemon'],
-) {
+export function webEndpoint(context: Context, env: Environment, given: string | undefined, path: string) {
   // While it is rotated the variable holds two: the first is the one to send.
   const [secret] = splitList(env.EMAIL_DISPATCH_SECRET ?? '')
-  const site = given ?? (env.NEXT_PUBLIC_SITE_URL?.trim() || daemon?.urls.web)
+  const site = given ?? (env.NEXT_PUBLIC_SITE_URL?.trim() || context.daemon?.urls.web)
   if (!site)
     throw wrongUsage(
       'the address of the web service is needed: --url, or NEXT_PUBLIC_SITE_URL (or --local for this machine’s store).',
@@ -49,7 +46,10 @@ export function webEndpoint(
     throw wrongUsage(
       'EMAIL_DISPATCH_SECRET has a character that is not allowed in an HTTP header: choose another secret, for the web service too.',
     )
-  return { url: new URL(`${trimEnd(site, '/')}${path}`), secret }
+  const url = new URL(`${trimEnd(site, '/')}${path}`)
+  if (url.protocol === 'http:' && !isHere(url))
+    complain(context, 'EMAIL_DISPATCH_SECRET travels unencrypted: use the https:// address of the service.')
+  return { url, secret }
 }
 
 const PATIENCE_MS = 5000

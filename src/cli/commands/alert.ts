@@ -106,7 +106,7 @@ async function silenceByWeb(context: Context, url: string, place: Values<typeof 
   if (data !== undefined) throw wrongUsage('choose one of --data and --url.')
   const { postToWeb, webEndpoint } = await import('../web-endpoint.ts')
   const { env } = await loadEnvironment(context, envFile)
-  const endpoint = webEndpoint(env, url, PATHS.silence, context.daemon)
+  const endpoint = webEndpoint(context, env, url, PATHS.silence)
   return postToWeb(context, { ...endpoint, body: { ...body, by: body.by.slice(0, 100) } }, 'until')
 }
 

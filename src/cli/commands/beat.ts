@@ -54,7 +54,7 @@ async function reportBeat(context: Context, values: Values<typeof INPUTS>, exitC
     const { env } = await loadEnvironment(context, place.envFile)
     const { postToWeb, webEndpoint } = await import('../web-endpoint.ts')
     const path = PATHS.heartbeat.replace(':name', encodeURIComponent(name))
-    const endpoint = webEndpoint(env, url, path, context.daemon)
+    const endpoint = webEndpoint(context, env, url, path)
     return postToWeb(context, { ...endpoint, body: { exitCode } }, 'nextBy')
   }
   const definition = context.platform.heartbeats.find((one) => one.name === name)

@@ -80,7 +80,7 @@ async function localSource(context: Context, env: Environment, options: Options)
 /** Dispatch through the endpoint of the web service. */
 export async function remoteSource(context: Context, env: Environment, options: Options): Promise<Source> {
   const { callDispatch, webEndpoint } = await import('../web-endpoint.ts')
-  const endpoint = webEndpoint(env, options.url, PATHS.dispatch, context.daemon)
+  const endpoint = webEndpoint(context, env, options.url, PATHS.dispatch)
   const { searchParams } = endpoint.url
   for (const [name, value] of Object.entries(requestIn(options)))
     if (value !== undefined) searchParams.set(name, String(value))

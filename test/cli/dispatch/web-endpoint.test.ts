@@ -1,19 +1,21 @@
 import { expect, test } from 'vitest'
 import { CommandError } from '../../../src/cli/context.ts'
 import { postToWeb, webEndpoint } from '../../../src/cli/web-endpoint.ts'
+import { testContext } from '../../support/context.ts'
 import { serveBodies } from '../../support/servers.ts'
 
 const SECRET = 'dispatch-secret-of-some-length'
+const { context } = testContext()
 const ENV = { EMAIL_DISPATCH_SECRET: SECRET, NEXT_PUBLIC_SITE_URL: ' https://www.example.com// ' }
 
 test('the endpoint is behind the address that is given, else behind the site, with the first secret of a rotation', () => {
   const rotated = { ...ENV, EMAIL_DISPATCH_SECRET: `${SECRET}, older-secret` }
   for (const env of [ENV, rotated])
-    expect(webEndpoint(env, undefined, '/api/x')).toEqual({
+    expect(webEndpoint(context, env, undefined, '/api/x')).toEqual({
       url: new URL('https://www.example.com/api/x'),
       secret: SECRET,
     })
-  const { url } = webEndpoint(ENV, 'http://127.0.0.1:3000/base/', '/api/x')
+  const { url } = webEndpoint(context, ENV, 'http://127.0.0.1:3000/base/', '/api/x')
   expect(url.href).toBe('http://127.0.0.1:3000/base/api/x')
 })
 
@@ -21,10 +23,21 @@ test('the address that is given wins, then the one of the environment, then the 
   const daemon = { dataFolder: '/', envFiles: [], urls: { web: 'http://127.0.0.1:3210' } }
   const site = 'https://www.example.com'
   const asked = (given: string | undefined, NEXT_PUBLIC_SITE_URL: string) =>
-    webEndpoint({ ...ENV, NEXT_PUBLIC_SITE_URL }, given, '/', daemon).url.origin
+    webEndpoint({ ...context, daemon }, { ...ENV, NEXT_PUBLIC_SITE_URL }, given, '/').url.origin
   expect(asked('http://127.0.0.1:1', site)).toBe('http://127.0.0.1:1')
   expect(asked(undefined, site)).toBe(site)
   expect(asked(undefined, ' ')).toBe(daemon.urls.web)
+})
+
+test.each([
+  ['http://www.example.com', true],
+  ['https://www.example.com', false],
+  ['http://127.0.0.1:3000', false],
+  ['http://localhost:3000', false],
+])('a secret that travels to %s is warned of: %s', (url, warned) => {
+  const { context, stderr } = testContext()
+  webEndpoint(context, ENV, url, '/api/x')
+  expect(stderr().includes('EMAIL_DISPATCH_SECRET travels unencrypted')).toBe(warned)
 })
 
 test.each<[env: Record<string, string>, given: string | undefined, why: RegExp]>([
@@ -39,7 +52,7 @@ test.each<[env: Record<string, string>, given: string | undefined, why: RegExp]>
   [{ EMAIL_DISPATCH_SECRET: 'two words' }, 'https://www.example.com', /not allowed in an HTTP header/],
   [{ EMAIL_DISPATCH_SECRET: 'hundred-€' }, 'https://www.example.com', /not allowed in an HTTP header/],
 ])('with %j and the address %s it is wrong usage: %s', (env, given, why) => {
-  const opening = () => webEndpoint(env, given, '/api/x')
+  const opening = () => webEndpoint(context, env, given, '/api/x')
   expect(opening).toThrow(why)
   expect(opening).toThrow(expect.objectContaining({ exitCode: 2 }))
 })
