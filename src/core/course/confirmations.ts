@@ -33,12 +33,7 @@ export interface SubscribeResult {
 /** The double opt-in. Mails leave from the rows of requests: a killed process or a provider that is down loses none. */
 export function createConfirmations(
   host: CourseHost,
-  {
-    persistent,
-    confirmationsPerDay: mostADay = Number.MAX_SAFE_INTEGER,
-    onExhausted = () => {},
-    inBackground,
-  }: {
+  input: {
     readonly persistent: boolean
     /** Confirmations that the whole platform mails in 24 hours. */
     readonly confirmationsPerDay?: number
@@ -47,6 +42,8 @@ export function createConfirmations(
   },
 ) {
   const { clock, timer, store, mailer, catalog, siteUrl, keys } = host
+  const { persistent, inBackground, onExhausted = () => {} } = input
+  const { confirmationsPerDay: mostADay = Number.MAX_SAFE_INTEGER } = input
   const first = firstCourse(host)
   const tokenWith = ([key]: CourseHost['keys'], id: string) => confirmationToken(key.reveal(), id)
 

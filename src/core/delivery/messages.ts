@@ -72,10 +72,7 @@ export interface MessageHost<Settlement extends MessageSettlement = MessageSettl
 
 export function messageEngine<Settlement extends MessageSettlement>(
   host: MessageHost<Settlement>,
-  {
-    stream,
-    ...of
-  }: Pick<Source<QueuedMessage>, 'stream' | 'pace' | 'lastLook'> & {
+  input: Pick<Source<QueuedMessage>, 'stream' | 'pace' | 'lastLook'> & {
     readonly isQuiet?: () => Promise<boolean>
     /** The mail that a message is; undefined: there is no reason to send it any more. */
     readonly mailOf: (message: QueuedMessage) => Promise<Mail | undefined>
@@ -86,13 +83,13 @@ export function messageEngine<Settlement extends MessageSettlement>(
   },
 ): Engine<QueuedMessage> {
   const { clock, log, store, mailer, signal } = host
-  const { mailOf, gone, expired, settlementOf, pace, lastLook, isQuiet = async () => false } = of
-  const { name } = stream
+  const { mailOf, gone, expired, settlementOf, pace, lastLook, isQuiet = async () => false } = input
+  const { name } = input.stream
   const event = name.replaceAll('-', '_')
   const source: Source<QueuedMessage> = {
     pace,
     lastLook,
-    stream: { ...stream, repeatsRarely: mailer.transport !== 'api' },
+    stream: { ...input.stream, repeatsRarely: mailer.transport !== 'api' },
     lines: mailer.lines,
     patienceMs: mailer.patienceMs,
     async held() {

@@ -20,16 +20,7 @@ import {
 import { type CompiledMail, type CompiledMails, isSafeUrl, mailIn, renderMail } from './template.ts'
 import type { SignMessage } from './transports/mime.ts'
 
-export function openMailer({
-  mail,
-  transport: own,
-  from = mail?.from,
-  replyTo = mail?.replyTo,
-  cleaned = (reason) => reason,
-  compiled,
-  bounceAddresses = async () => undefined,
-  onDate,
-}: {
+export function openMailer(input: {
   readonly mail: Settings['mail']
   /** An embedding program's own transport; it then needs a sender of its own too, or that of `mail`. */
   readonly transport?: Transport | undefined
@@ -43,6 +34,8 @@ export function openMailer({
   /** Hears the Date of an API’s answers. */
   readonly onDate?: Network['onDate']
 }): Mailer {
+  const { mail, transport: own, from = mail?.from, replyTo = mail?.replyTo, compiled, onDate } = input
+  const { cleaned = (reason) => reason, bounceAddresses = async () => undefined } = input
   const sender = from ?? (own ? { name: undefined, address: 'platform@localhost.invalid' } : undefined)
   if (sender === undefined || (mail === undefined && own === undefined)) return noMailer
   const transport = once(async () => own ?? openTransport(mail, bounceAddresses, onDate))
@@ -179,11 +172,7 @@ export function composeMessage(
 }
 
 /** A hash, because what a mail is about may hold more characters than a Message-ID or a provider's key allows. */
-const digestOf = ({
-  template,
-  label = template,
-  about,
-}: Pick<Mail, 'template' | 'label' | 'about'>): string =>
+const digestOf = ({ template, label = template, about }: Pick<Mail, 'template' | 'label' | 'about'>) =>
   hash('sha256', `${label} ${about}`, 'base64url').slice(0, 32)
 
 /** The domain of a sender, and 12 characters that stay the same for it: most messages have one sender. */

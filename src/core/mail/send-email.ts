@@ -185,11 +185,8 @@ const MEDIA_TYPE =
 const UNSAFE_IN_NAME = /[/\\\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
 
 /** Reads what is added to a mail; a text says why it cannot be. Callers without types give what they have. */
-function readMailParts({
-  from,
-  headers = {},
-  attachments = [],
-}: MailParts): Pick<Mail, 'from' | 'headers' | 'attachments'> | string {
+function readMailParts(parts: MailParts): Pick<Mail, 'from' | 'headers' | 'attachments'> | string {
+  const { from, headers = {}, attachments = [] } = parts
   const sender = from === undefined ? undefined : parseMailbox(String(from))
   if (sender?.ok === false) return `from: ${sender.reason}`
   const fault = headerFault(headers) ?? attachmentFault(attachments)

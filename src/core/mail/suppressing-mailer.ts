@@ -25,13 +25,7 @@ export interface SuppressingMailer extends Mailer {
  */
 export function createSuppressingMailer(
   mailer: Mailer,
-  {
-    list,
-    isSignIn,
-    clock,
-    onSent = () => undefined,
-    onUrgent = async () => {},
-  }: {
+  input: {
     /** Undefined while there is no store that could hold one. */
     readonly list: () => Promise<SuppressionList | undefined>
     readonly isSignIn: (template: string) => boolean
@@ -41,6 +35,7 @@ export function createSuppressingMailer(
     readonly onUrgent?: () => Promise<void>
   },
 ): SuppressingMailer {
+  const { list, isSignIn, clock, onSent = () => undefined, onUrgent = async () => {} } = input
   const identityOf = (mail: Pick<Mail, 'to'>) => {
     const address = parseAddress(mail.to.address)
     return address.ok ? address.identity : undefined

@@ -83,13 +83,7 @@ const ANSWER_MS = 30_000
 const NEEDS_NO_QUOTES = /^[^\s"<>,;:()[\]\\]+@[^\s"<>,;:()[\]\\@]+$/
 
 /** A provider's HTTP API, one POST a message. Any 2xx is sent. Redirects are not followed. */
-export function openApi({
-  url: text,
-  key,
-  provider = 'resend',
-  now = systemClock.now,
-  onDate,
-}: {
+export function openApi(input: {
   readonly url: string
   readonly key: Secret
   readonly provider?: ApiProvider | undefined
@@ -97,8 +91,9 @@ export function openApi({
   readonly now?: () => number
   readonly onDate?: Network['onDate']
 }): Transport {
+  const { key, provider = 'resend', now = systemClock.now, onDate } = input
   const form = API_FORMS[provider]
-  const url = new URL(text)
+  const url = new URL(input.url)
   const { origin, pathname, search } = url
   const path = pathname === '/' && form.path !== undefined ? form.path : pathname + search
   const spoken = form.open(key, url, now)

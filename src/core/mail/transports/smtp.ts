@@ -103,14 +103,7 @@ const FINAL_REPLY_MS = 10 * 60_000
  * certificate that cannot be verified is refused. The key is the password of a user without one; without a user there
  * is no authentication. Credentials never leave the machine unencrypted.
  */
-export function openSmtp({
-  url,
-  key,
-  bounceAddresses,
-  dkim,
-  silenceMs = SILENCE_MS,
-  finalReplyMs = FINAL_REPLY_MS,
-}: {
+export function openSmtp(input: {
   readonly url: Secret
   readonly key?: Secret | undefined
   readonly bounceAddresses?: BounceAddresses | undefined
@@ -118,6 +111,8 @@ export function openSmtp({
   readonly silenceMs?: number
   readonly finalReplyMs?: number
 }): Transport {
+  const { url, key, bounceAddresses, dkim } = input
+  const { silenceMs = SILENCE_MS, finalReplyMs = FINAL_REPLY_MS } = input
   const address = new URL(url.reveal())
   const user = decodeURIComponent(address.username)
   const auth =
