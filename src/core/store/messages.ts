@@ -132,7 +132,9 @@ export const messageSteps = {
   },
 }
 
-export const messages = ({ one, write }: Sql): MessageStore<CourseMessageSettlement> => ({
+type NoticeRow = Omit<Notice, 'facts'> & { readonly facts: string } & Omit<NoticeMail, 'notice'>
+
+export const messages = ({ one, write }: Sql): Pick<CourseStore, keyof MessageStore | 'noticeMail'> => ({
   // Look before beginning a transaction: nearly always, none is due.
   claimMessages: async (input) =>
     (await one(messageSteps.due(input))).length === 0 ? [] : write(() => messageSteps.claim(input)),
@@ -156,6 +158,12 @@ export const messages = ({ one, write }: Sql): MessageStore<CourseMessageSettlem
         yield* subscriptions.save([ended])
       }
     }),
+  async noticeMail(asked) {
+    const row = await one(first<NoticeRow>(TEXTS.noticeMail, asked))
+    if (row === undefined) return undefined
+    const { id, enrolment, language, facts, ...notice } = row
+    return { id, enrolment, language, notice: { ...notice, facts: JSON.parse(facts) } }
+  },
 })
 
 /** Publishes notices in the transaction of their causes. */
@@ -177,14 +185,3 @@ export const noticeSteps = {
   },
   prune: (before: number) => run(TEXTS.pruneNotices, { before }),
 }
-
-type NoticeRow = Omit<Notice, 'facts'> & { readonly facts: string } & Omit<NoticeMail, 'notice'>
-
-export const notices = ({ one }: Sql): Pick<CourseStore, 'noticeMail'> => ({
-  async noticeMail(asked) {
-    const row = await one(first<NoticeRow>(TEXTS.noticeMail, asked))
-    if (row === undefined) return undefined
-    const { id, enrolment, language, facts, ...notice } = row
-    return { id, enrolment, language, notice: { ...notice, facts: JSON.parse(facts) } }
-  },
-})

@@ -9,7 +9,7 @@ import { erasure } from './erasure.ts'
 import { feedback } from './feedback.ts'
 import { incidents } from './incidents.ts'
 import { heartbeats, hours } from './jobs.ts'
-import { messages, notices } from './messages.ts'
+import { messages } from './messages.ts'
 import { plans } from './plans.ts'
 import type { OnMigrate, StoreSchema } from './schema.ts'
 import { sending } from './sending.ts'
@@ -52,7 +52,6 @@ export function operations(sql: Sql, rowByRow?: RowByRow) {
     ...confirmations(sql),
     ...enrolments(sql),
     ...messages(sql),
-    ...notices(sql),
     ...counts(sql),
     ...erasure(sql),
     ...plans(sql),
