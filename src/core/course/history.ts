@@ -1,20 +1,18 @@
 import type { MailboxEventKind } from '../mail/feedback/store.ts'
 import type { Outcome } from '../mail/mailer.ts'
 
-export type HistoryKind =
-  | 'confirmation'
-  | 'confirmed'
-  | 'attempt'
-  | 'notice'
-  | 'undone'
-  | 'set'
-  | 'resolved'
-  | MailboxEventKind
-
 /** One thing that happened to a subscription: what is to be written of it, in UTC milliseconds. */
 export interface HistoryEntry {
   readonly at: number
-  readonly kind: HistoryKind
+  readonly kind:
+    | MailboxEventKind
+    | 'confirmation'
+    | 'confirmed'
+    | 'attempt'
+    | 'notice'
+    | 'undone'
+    | 'set'
+    | 'resolved'
   readonly enrolment: number
   /** The lesson of an attempt or a decision; 0 for what concerns none. */
   readonly day: number

@@ -169,12 +169,7 @@ const OWN: Readonly<Record<string, Partial<Advice>>> = {
 
 export function adviceFor(
   cause: string,
-  about: {
-    readonly label: string
-    readonly isService: boolean
-    readonly isHeartbeat: boolean
-    readonly absent: string
-  },
+  about: Readonly<Record<'label' | 'absent', string> & Record<'isService' | 'isHeartbeat', boolean>>,
 ): Advice {
   const { label, isService, isHeartbeat, absent } = about
   const means = isService

@@ -43,16 +43,10 @@ export interface MailboxChange {
 /** `repeated`: its key took effect before. `erased`: its address is one that was erased. */
 export type AppliedChange = 'changed' | 'unchanged' | 'repeated' | 'erased'
 
-export function countsOf(
-  changes: readonly MailboxChange[],
-  applied: readonly AppliedChange[],
-): readonly MailCount[] {
-  return changes.flatMap(({ counted }, n) =>
-    counted === undefined || applied[n] === 'repeated'
-      ? []
-      : [{ ...counted, known: applied[n] !== 'changed' }],
+export const countsOf = (changes: readonly MailboxChange[], applied: readonly AppliedChange[]): MailCount[] =>
+  changes.flatMap(({ counted }, n) =>
+    counted && applied[n] !== 'repeated' ? [{ ...counted, known: applied[n] !== 'changed' }] : [],
   )
-}
 
 export interface SuppressedAddress extends Suppression {
   readonly identity: string
