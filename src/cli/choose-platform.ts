@@ -64,7 +64,8 @@ async function choose({ file, rest }: ConfigWords, machine: Machine): Promise<Ch
   const isNamed = asksUrl || envFiles.length > 0 || data !== undefined || Boolean(env.STORE_URL?.trim())
   const pointers =
     isNamed || isAboutCommands(rest) || STARTING.includes(rest[0] ?? '') ? [] : pointerFolders(env)
-  const mayRun = pointers.some(holdsFiles)
+  // Looking for daemons loads much, so first see whether one may be there.
+  const mayRun = pointers.some((folder) => (attempt(() => readdirSync(folder)) ?? []).length > 0)
   const own = file ?? definitionIn(searched, cwd)
   if (own !== undefined) {
     if (mayRun) (await import('./running-daemons.ts')).tellOfOthers(pointers, folder, say)
@@ -103,9 +104,6 @@ export const ownWords = (words: readonly string[]) => words.slice(0, [...words, 
 const isAboutCommands = (words: readonly string[]) =>
   ['completion', 'help'].includes(words[0] ?? '') ||
   ownWords(words).some((word) => word === '--help' || word === '-h')
-
-/** Looking for daemons loads much, so first see whether one may be there. */
-const holdsFiles = (folder: string) => (attempt(() => readdirSync(folder)) ?? []).length > 0
 
 async function load(folder: string, file: string): Promise<ResolvedPlatform> {
   const [{ loadPlatform }, { packageRoot }] = await Promise.all([

@@ -24,9 +24,6 @@ export interface Answer<Document extends DocumentedCommand> {
   readonly fault?: string | undefined
 }
 
-/** How a command ends: its result, in both formats or as text; or the exit code, if it has written itself. */
-type Outcome = Answer<DocumentedCommand> | string | ExitCode
-
 /** Applies to each form of a document separately. */
 type Unversioned<Form> = Form extends unknown ? Omit<Form, 'version'> : never
 
@@ -46,8 +43,8 @@ interface Described {
 /** A command with its sub-commands, as data: the program, completion and the reference are made from it. */
 export interface CommandData extends Described {
   readonly inputs?: Inputs
-  /** `values` is what was parsed for `inputs`. */
-  readonly run?: (context: Context, values: unknown) => Promise<Outcome>
+  /** `values` is what was parsed for `inputs`. Gives the result, or the exit code if it has written itself. */
+  readonly run?: (context: Context, values: unknown) => Promise<Answer<DocumentedCommand> | string | ExitCode>
 }
 
 /** Describes a command for the platform of the context; `tree` loads every command. */
@@ -189,12 +186,12 @@ export const camel = (name: string) => name.replaceAll(/-(\w)/g, (_, letter: str
 export async function withPlatform<T>(
   context: Context,
   { envFile, data }: StoreValues,
-  work: (opened: { readonly platform: OpenedPlatform; readonly env: Environment }) => Promise<T>,
+  work: (platform: OpenedPlatform) => Promise<T>,
 ): Promise<T> {
   const { openLocal } = await import('./local.ts')
   const { env } = await loadEnvironment(context, envFile)
   const { platform, close } = await openLocal(context, env, data)
-  return work({ platform, env }).finally(close)
+  return work(platform).finally(close)
 }
 
 export async function withStore<T>(
@@ -211,23 +208,19 @@ export async function withStore<T>(
 export const platformCommand = commandOn(withPlatform)
 export const courseCommand = commandOn<{ readonly platform: OpenedPlatform; readonly course: Course }>(
   (context, values, work) =>
-    withPlatform(context, values, async ({ platform }) =>
-      work({ platform, course: await platform.course() }),
-    ),
+    withPlatform(context, values, async (platform) => work({ platform, course: await platform.course() })),
 )
 export const storeCommand = commandOn(withStore)
 
-interface Place {
-  readonly env: Environment
-  readonly address: StoreAddress
-  /** Opens the store without migrating it; closed when the command ends. */
-  readonly maintenance: () => Promise<StoreMaintenance>
-  /** The same for the file of analytics; undefined when there is none. */
-  readonly analyticsMaintenance: () => Promise<AnalyticsMaintenance | undefined>
-}
-
 const placeCommand = (mustExist: boolean) =>
-  commandOn<Place>(async (context, { envFile, data }, work) => {
+  commandOn<{
+    readonly env: Environment
+    readonly address: StoreAddress
+    /** Opens the store without migrating it; closed when the command ends. */
+    readonly maintenance: () => Promise<StoreMaintenance>
+    /** The same for the file of analytics; undefined when there is none. */
+    readonly analyticsMaintenance: () => Promise<AnalyticsMaintenance | undefined>
+  }>(async (context, { envFile, data }, work) => {
     const { assertExists, storeAddress, storeFaultError } = await import('./local.ts')
     const { openAnalyticsMaintenance, openMaintenance } = await import('../core/store/open.ts')
     const { env } = await loadEnvironment(context, envFile)

@@ -121,17 +121,15 @@ export class CommandError extends Error {
   override readonly name = 'CommandError'
   readonly exitCode: ExitCode
 
-  constructor(exitCode: ExitCode, message: string, options?: { cause?: unknown }) {
-    super(message, options)
+  constructor(exitCode: ExitCode, message: string) {
+    super(message)
     this.exitCode = exitCode
   }
 }
 
-export const wrongUsage = (message: string, options?: { cause?: unknown }): CommandError =>
-  new CommandError(EXIT.usage, message, options)
+export const wrongUsage = (message: string) => new CommandError(EXIT.usage, message)
 
-export const failure = (message: string, options?: { cause?: unknown }): CommandError =>
-  new CommandError(EXIT.failed, message, options)
+export const failure = (message: string) => new CommandError(EXIT.failed, message)
 
 const WRITE_REFUSALS: Readonly<Record<string, string>> = {
   EEXIST: 'something else has this name. Move it away',

@@ -155,7 +155,7 @@ export async function readWholeFile(context: Context, file: string, most: number
     if (error instanceof CommandError) throw error
     const code = codeOf(error)
     const why = READ_REFUSALS[code] ?? `the system says ${code || 'no more'}`
-    throw wrongUsage(`cannot read ${file}: ${why}.`, { cause: error })
+    throw wrongUsage(`cannot read ${file}: ${why}.`)
   }
 }
 

@@ -28,21 +28,12 @@ export function storeAddress(
     address.kind === 'sqlite' ? { kind: 'sqlite', file: path.resolve(context.cwd, address.file) } : address
   // A store that was named explicitly has nothing to do with the folder in the working directory.
   const isSet = rawValue(env, 'STORE_URL') !== undefined
-  if (!isSet || (data !== undefined && !isNew)) assertSameStore(folder, named, { isSet, isNew })
-  return named
-}
-
-/** Refuses to act on another store than the daemon of the folder, because an env file was not named or the store has moved. */
-function assertSameStore(
-  folder: string,
-  named: StoreAddress,
-  { isSet, isNew }: Readonly<Record<'isSet' | 'isNew', boolean>>,
-) {
-  const record = readRecord(folder)
+  const record = !isSet || (data !== undefined && !isNew) ? readRecord(folder) : undefined
   const here = recordedStore(named)
-  if (record === undefined || isSameStore(record.store, here)) return
+  if (record === undefined || isSameStore(record.store, here)) return named
   // In a container, whose host name is its own, no env file can be forgotten: the next daemon has the same environment.
-  if (isNew && record.host !== hostname() && record.envFiles.length === 0) return
+  if (isNew && record.host !== hostname() && record.envFiles.length === 0) return named
+  // Another store than that of the daemon of the folder: an env file was not named, or the store has moved.
   const where = (store: RecordedStore) =>
     store.kind === 'postgres' ? `PostgreSQL (${store.location})` : store.location
   const files = record.envFiles.map((file) => `--env-file ${file}`).join(' ')

@@ -70,7 +70,11 @@ export async function explain(context: Context, name: string): Promise<string> {
     throw unknownName({
       kind: 'variable, group or finding',
       name,
-      known: [...contract.variables.map((variable) => variable.name), ...idsOf(contract)],
+      known: [
+        ...[...contract.variables, ...contract.groups].map((one) => one.name),
+        ...contract.rules.map(({ id }) => id),
+        ...[WARNINGS, LIVE_FINDINGS, LINT_RULES].flatMap(Object.keys),
+      ],
       otherwise: 'Run platformctl env list to see the variables.',
     })
   const paint = await loadPaint(context.colour.stdout)
@@ -90,14 +94,6 @@ export async function explain(context: Context, name: string): Promise<string> {
 
 /** The only errors that do not come from a rule of the contract. */
 const ERRORS = new Set(['required-missing', 'secret-set-twice', 'unreadable-secret-file'])
-
-const idsOf = (contract: Contract) => [
-  ...contract.groups.map((group) => group.name),
-  ...contract.rules.map(({ id }) => id),
-  ...Object.keys(WARNINGS),
-  ...Object.keys(LIVE_FINDINGS),
-  ...Object.keys(LINT_RULES),
-]
 
 function ofVariable(contract: Contract, name: string): Explanation | undefined {
   const variable = contract.find(name) ?? secretBehind(contract, name)
@@ -157,14 +153,14 @@ export async function writeTypes(context: Context, of: 'variables' | 'mails', ou
   if (out === undefined) return text
   const madeBy = text.slice(0, text.indexOf('.'))
   const file = path.resolve(context.cwd, out)
-  const fail = (why: string, cause?: unknown) => wrongUsage(`cannot write ${out}: ${why}`, { cause })
+  const fail = (why: string) => wrongUsage(`cannot write ${out}: ${why}`)
   let isOurs = false
   try {
     const found = statSync(file, { throwIfNoEntry: false })
     isOurs = !found || (found.isFile() && (!found.size || readFileSync(file, 'utf8').startsWith(madeBy)))
     if (isOurs) writeFileSync(file, text)
-  } catch (error) {
-    throw fail('check the path, the space on the disk and who owns the folder.', error)
+  } catch {
+    throw fail('check the path, the space on the disk and who owns the folder.')
   }
   if (!isOurs) throw fail('it holds something else; name another file.')
   context.stderr.write(`Wrote ${out}.\n`)

@@ -8,8 +8,7 @@ import { trimEnd } from '../core/trim-end.ts'
 import { CommandError, type Context, EXIT, wrongUsage } from './context.ts'
 import { complain } from './output/text.ts'
 
-const unreached = (message: string, options?: { readonly cause: unknown }) =>
-  new CommandError(EXIT.remote, message, options)
+const unreached = (message: string) => new CommandError(EXIT.remote, message)
 
 /** A summary names up to 10,000 lessons. */
 const LARGEST_ANSWER_BYTES = 16 * 1024 * 1024
@@ -80,10 +79,8 @@ export async function postToWeb(
   )
 }
 
-const silent = ({ origin }: URL, cause?: unknown) =>
-  unreached(`${origin} could not be reached: is the web service running, and the address right?`, {
-    cause,
-  })
+const silent = ({ origin }: URL) =>
+  unreached(`${origin} could not be reached: is the web service running, and the address right?`)
 
 const refused = () =>
   unreached('the service refused EMAIL_DISPATCH_SECRET: it must be the one the service was started with.')
@@ -97,10 +94,9 @@ export async function callDispatch(context: Context, { url, secret }: Endpoint):
       throw unreached(
         'stopped before the service answered; the service goes on with this call and records it.',
       )
-    if (!(error instanceof Error && error.name === 'TimeoutError')) throw silent(url, error)
+    if (!(error instanceof Error && error.name === 'TimeoutError')) throw silent(url)
     throw unreached(
       `${url.origin} did not answer within ${DISPATCH_PATIENCE_MS / 60_000} minutes; the service goes on with this call and records it.`,
-      { cause: error },
     )
   })
   if (response.status === 401) throw refused()

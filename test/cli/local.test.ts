@@ -82,7 +82,7 @@ test('a command has closed its store when it is over, whether its work was done 
   await (await openStore({ kind: 'sqlite', file: path.join(data, 'platform.sqlite') })).close()
   const { context } = testContext({ cwd: data })
   const work = (outcome: () => Promise<string>) =>
-    withPlatform(context, { envFile: [], data }, async ({ platform }) => {
+    withPlatform(context, { envFile: [], data }, async (platform) => {
       await (await platform.store()).ping()
       return outcome()
     })

@@ -207,9 +207,7 @@ export function alertsText({ incidents, channels, silence, pause }: AlertList, c
   return `${lines.join('\n')}\n`
 }
 
-type Ends = 'closedAt' | 'acknowledgedBy' | 'resolvedBy' | 'resolvedReason'
-
-function stateText(incident: Pick<AlertList['incidents'][number], Ends>): string {
+function stateText(incident: Partial<AlertList['incidents'][number]>): string {
   const { closedAt, acknowledgedBy, resolvedBy, resolvedReason } = incident
   if (closedAt === undefined) return acknowledgedBy ? `open, acknowledged by ${acknowledgedBy}` : 'open'
   return `closed ${minute(closedAt)}${resolvedBy === undefined ? '' : ` by ${resolvedBy}: ${resolvedReason}`}`

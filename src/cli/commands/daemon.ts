@@ -265,9 +265,6 @@ const LOOK_EVERY_MS = 5000
 const BUSY = 0.02
 const AGAIN_MS = 5 * MINUTE_MS
 
-/** As V8 gives it to programs that were started with `--expose-gc`. */
-type Collect = (options: { readonly type: 'major'; readonly flavor: 'last-resort' }) => void
-
 /** Gives memory that is not in use back to the system, after the start and now and then, while the process is idle. */
 export function releaseWhenIdle({ everyMs = LOOK_EVERY_MS } = {}): { stop(): void } {
   let before = performance.eventLoopUtilization()
@@ -287,7 +284,7 @@ export function releaseWhenIdle({ everyMs = LOOK_EVERY_MS } = {}): { stop(): voi
 function release(): void {
   setFlagsFromString('--expose-gc')
   // A flag set after the start only takes effect in a new context.
-  const collect: Collect = runInNewContext('gc')
+  const collect: NodeJS.GCFunction = runInNewContext('gc')
   setFlagsFromString('--no-expose-gc')
   collect({ type: 'major', flavor: 'last-resort' })
 }

@@ -124,10 +124,10 @@ function compared<Absent extends string>(context: Context, file: string, text: s
   let state: Absent | 'same' | 'differs' = absent
   try {
     state = readFileSync(file, 'utf8') === text ? 'same' : 'differs'
-  } catch (cause) {
-    const code = codeOf(cause)
+  } catch (error) {
+    const code = codeOf(error)
     const why = `cannot read ${shown(context, file)} (${code}): move it away, or check who owns it.`
-    if (code !== 'ENOENT' && code !== 'ENOTDIR') throw wrongUsage(why, { cause })
+    if (code !== 'ENOENT' && code !== 'ENOTDIR') throw wrongUsage(why)
   }
   return { file, text, state }
 }

@@ -4,8 +4,7 @@ import { parseAddress, parseMailbox } from '../../core/address.ts'
 import { writeWhole } from '../../core/daemon-record.ts'
 import { codeOf } from '../../core/errors.ts'
 import { untilAborted } from '../../core/host.ts'
-import { pathOf } from '../../core/mail/compile/files.ts'
-import type { MailSet } from '../../core/mail/definition.ts'
+import { pathOf, type Templates } from '../../core/mail/compile/files.ts'
 import { command, type Define } from '../command.ts'
 import type { Context, ExitCode } from '../context.ts'
 import { CommandError, EXIT, failure, listColumns, templateFaultText, wrongUsage } from '../context.ts'
@@ -64,7 +63,7 @@ export const define: Define = ({ platform }) => {
             const { mimeOf } = await import('../../core/mail/transports/mime.ts')
             return mimeOf(message).toString()
           } catch (error) {
-            throw failure(`${templateFault(error)}.`, { cause: error })
+            throw failure(`${templateFault(error)}.`)
           } finally {
             workshop.close()
           }
@@ -125,8 +124,6 @@ const list = command({
     return { json: { mails }, text: labelled(rows, 30, listColumns(context.stdout)) }
   },
 })
-
-type Templates = Pick<MailSet, 'definitions' | 'folders' | 'brand'>
 
 /** The mails of the platform, with the templates of the named folder if one is named; one without a layout is wrong usage. */
 function templatesOf({ platform: { mails }, cwd }: Context, folder: string | undefined): Templates {
@@ -234,9 +231,9 @@ const build = command({
         "this platform has no mails of its own. Name their folder in the definition: mails: './mails'.",
       )
     const { BUILD_FILE, buildFolder } = await import('../../core/mail/folder-mails.ts')
-    const made = await buildFolder(mails).catch((cause: unknown) => {
-      if (!(cause instanceof Error && cause.name === 'TemplateError')) throw cause
-      throw failure(`${templateFaultText(context.cwd, cause)} Nothing was written.`, { cause })
+    const made = await buildFolder(mails).catch((error: unknown) => {
+      if (!(error instanceof Error && error.name === 'TemplateError')) throw error
+      throw failure(`${templateFaultText(context.cwd, error)} Nothing was written.`)
     })
     const file = path.join(mails.build, BUILD_FILE)
     mkdirSync(path.dirname(file), { recursive: true })

@@ -32,9 +32,7 @@ export function writeNewFiles(folder: string, files: readonly Readonly<Record<'f
     for (const remove of made.reverse()) attempt(remove)
     const { path: full } = (error ?? {}) as NodeJS.ErrnoException
     const name = full === undefined ? 'the files' : path.relative(folder, full)
-    throw wrongUsage(`cannot write ${name}: ${writeRefusal(error)}, then try again. Nothing was written.`, {
-      cause: error,
-    })
+    throw wrongUsage(`cannot write ${name}: ${writeRefusal(error)}, then try again. Nothing was written.`)
   }
 }
 

@@ -110,7 +110,7 @@ const exportStatus = command({
       const [exit, why] = isAddress(target)
         ? [EXIT.remote, `${reason}.`]
         : [EXIT.failed, `${writeRefusal(cause)}, then try again.`]
-      throw new CommandError(exit, `${target} cannot be written: ${why}`, { cause })
+      throw new CommandError(exit, `${target} cannot be written: ${why}`)
     })
     return `written to ${target}\n`
   },

@@ -6,7 +6,7 @@ import { openChannels } from '../../core/incidents/channels.ts'
 import type { MessageKind, StoredIncident } from '../../core/incidents/incident.ts'
 import { WEB } from '../../core/service.ts'
 import { command, type Define } from '../command.ts'
-import { CommandError, type Context, EXIT, type ExitCode, wrongUsage } from '../context.ts'
+import { type Context, EXIT, type ExitCode, failure, wrongUsage } from '../context.ts'
 import { loadEnvironment } from '../environment.ts'
 import { ADDRESS, isAddress } from '../health/targets.ts'
 import { ENV_FILE, port, repeatable, required, STATUS_TARGET, type Values, value } from '../inputs.ts'
@@ -87,19 +87,15 @@ async function run(context: Context, options: Values<typeof INPUTS>): Promise<Ex
     dataFolder,
     channels,
     publish: options.out === undefined ? undefined : openPublisher(context, env, options.out),
-  }).catch((cause: unknown) => {
-    throw new CommandError(
-      EXIT.failed,
+  }).catch(() => {
+    throw failure(
       `the data folder ${dataFolder} cannot be used: let this user write it, make room on its disk, or move a damaged witness.sqlite out of it.`,
-      { cause },
     )
   })
   try {
-    const server = await serveWitness(host, witness, own.name, options).catch((cause: unknown) => {
-      throw new CommandError(
-        EXIT.usage,
+    const server = await serveWitness(host, witness, own.name, options).catch(() => {
+      throw wrongUsage(
         `the witness cannot listen on port ${options.port} of ${JSON.stringify(options.host)}: choose another --port or --host.`,
-        { cause },
       )
     })
     log.info('listening', 'the witness listens', { witness: `http://${options.host}:${server.port}` })

@@ -31,7 +31,9 @@ export const backup = onStore({
     '--no-analytics': 'leave out visitors’ events, which have a file of their own',
   },
   async run(context, { file: name, recipient, analytics }, job) {
-    const recipients = await recipientsOf(context, recipient)
+    // Public keys of age, named as they are or by files with one a line.
+    const keys = recipient.map((one) => (one.startsWith('age1') ? [one] : keysIn(context, one, 'age1')))
+    const recipients = (await Promise.all(keys)).flat()
     if (name === '-')
       throw wrongUsage('a backup is read back, so it cannot go to standard output: name a file.')
     const foreign = FOREIGN.exec(name)?.[0]
@@ -58,12 +60,6 @@ export const backup = onStore({
     return { json: { result, ...(copied && { analytics: copied }) }, text: `${lines.join('\n')}\n` }
   },
 })
-
-/** Public keys of age, named as they are or by files with one a line. */
-async function recipientsOf(context: Context, named: readonly string[]): Promise<readonly string[]> {
-  const keys = named.map((one) => (one.startsWith('age1') ? [one] : keysIn(context, one, 'age1')))
-  return (await Promise.all(keys)).flat()
-}
 
 async function keysIn(context: Context, file: string, prefix: string): Promise<readonly string[]> {
   const lines = (await readTextFile(context, file)).split('\n').map((line) => line.trim())

@@ -147,6 +147,8 @@ const daemon = z.strictObject({
   urls: z.record(z.string(), text.optional()),
 })
 
+const serviceState = z.enum(['ok', 'degraded', 'failing', 'unreached', 'stopped'])
+
 const deployed = <State extends string>(states: readonly [State, ...State[]]) =>
   versioned({ files: listOf({ file: text.describe('Absolute.'), state: z.enum(states) }) })
 
@@ -209,13 +211,11 @@ export const DOCUMENTS = {
       running: z.boolean(),
       others: list(daemon).optional().describe('They run with the same folder.'),
     }),
-    state: z
-      .enum(['ok', 'degraded', 'failing', 'unreached', 'stopped'])
-      .describe('As health --deep judges: the worst of the services.'),
+    state: serviceState.describe('As health --deep judges: the worst of the services.'),
     services: listOf({
       service: text,
       url: text,
-      state: z.enum(['ok', 'degraded', 'failing', 'unreached', 'stopped']),
+      state: serviceState,
       reason: text.optional(),
     }),
     store: z.union([

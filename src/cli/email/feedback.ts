@@ -16,7 +16,7 @@ const status = platformCommand({
   examples: ['', '--days 30 --format json'],
   document: 'email feedback status',
   inputs: { '--days <days>': value('how many days back, today included', wholeNumber(1, 400), 7) },
-  async run(context, { days }, { platform }) {
+  async run(context, { days }, platform) {
     const { sending } = await platform.store()
     const counts = await sending.days(context.clock.now() - (days - 1) * DAY_MS)
     const paused = coursePause(await sending.holds())
@@ -42,12 +42,12 @@ export const feedback = command({
     const report = await messages.readMailReport(raw)
     if (report.kind !== 'report') {
       const outcome = report.kind === 'ignored' ? 'nothing to record' : 'not understood'
-      const said = answer({ outcome, reason: report.reason, recorded: 0, repeated: 0, unmatched: 0 })
-      return { ...said, exit: report.kind === 'ignored' ? EXIT.passed : EXIT.failed }
+      const json = { outcome, reason: report.reason, recorded: 0, repeated: 0, unmatched: 0 }
+      return answer(json, report.kind === 'ignored')
     }
     const { applyFeedback } = await import('../../core/mail/feedback/store.ts')
     const { BY_MAIL } = await import('../../core/mail/feedback/sending.ts')
-    return withPlatform(context, place, async ({ platform }) => {
+    return withPlatform(context, place, async (platform) => {
       const list = await platform.mailService.suppressionList()
       const now = context.clock.now()
       const text = Buffer.from(raw).toString('latin1')
@@ -60,27 +60,28 @@ export const feedback = command({
       })
       if (pause)
         context.stderr.write(`courses are paused: ${pause.reason}; platformctl course resume goes on\n`)
-      const said = answer({
+      const json = {
         outcome: events[0]?.kind.replace('-', ' ') ?? 'not about our mail',
         reason: (events[0] ?? unmatched[0])?.reason ?? '',
         recorded: counts.changed + counts.unchanged,
         repeated: counts.repeated,
         unmatched: unmatched.length,
-      })
-      return { ...said, exit: events.length > 0 ? EXIT.passed : EXIT.failed }
+      }
+      return answer(json, events.length > 0)
     })
   },
   commands: { status },
 })
 
-function answer(json: Answer<'email feedback'>['json']): Answer<'email feedback'> {
+function answer(json: Answer<'email feedback'>['json'], passed: boolean): Answer<'email feedback'> {
   const { outcome, reason, recorded, repeated, unmatched } = json
   const counts = compact(
     recorded > 0 && `${recorded} recorded`,
     repeated > 0 && `${repeated} known already`,
     unmatched > 0 && `${unmatched} without proof that we sent it`,
   )
-  return { json, text: `${outcome}: ${reason}${counts.length > 0 ? `; ${counts.join(', ')}` : ''}\n` }
+  const text = `${outcome}: ${reason}${counts.length > 0 ? `; ${counts.join(', ')}` : ''}\n`
+  return { json, text, exit: passed ? EXIT.passed : EXIT.failed }
 }
 
 /** One byte too many in place of more than `most`, so that a pipe that never ends, or a huge file, fills no memory. */

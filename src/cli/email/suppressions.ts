@@ -8,7 +8,7 @@ import { addressOf, choice, reason, required } from '../inputs.ts'
 import { iso } from '../output/text.ts'
 
 const listCommand = commandOn<SuppressionList>((context, values, work) =>
-  withPlatform(context, values, async ({ platform }) => work(await platform.mailService.suppressionList())),
+  withPlatform(context, values, async (platform) => work(await platform.mailService.suppressionList())),
 )
 
 const ADDRESS = { '<address>': 'the address' } as const
