@@ -38,11 +38,9 @@ export function createApp(site: Site, gate: Gate, counted: Counted, allowed: All
   )
   app.onError((error, { env: { requestId, route }, env: c }) => {
     if (!(error instanceof PlatformError)) {
-      log.error('request_failed', 'a request met a fault of the platform', {
-        requestId,
-        fault: error.name,
-        at: firstFrame(error),
-      })
+      const [frame] = /^ +at .*/m.exec(error.stack ?? '') ?? []
+      const fields = { requestId, fault: error.name, at: frame?.trim().slice(0, 200) }
+      log.error('request_failed', 'a request met a fault of the platform', fields)
       reportError(error, { service: service.name, route: route?.name, requestId })
     }
     return errorResponse(error, c)
@@ -111,11 +109,4 @@ function tooLong({ url }: Request, { length }: readonly string[] = []): Platform
   return length > 2 * MOST_HEADERS
     ? new PlatformError('headers_too_large', `Requests here have at most ${MOST_HEADERS} header fields.`)
     : undefined
-}
-
-function firstFrame(error: Error): string | undefined {
-  return /^ +at .*/m
-    .exec(error.stack ?? '')?.[0]
-    .trim()
-    .slice(0, 200)
 }

@@ -149,12 +149,7 @@ function measure(parsed: unknown): { readonly depth: number; readonly values: nu
 }
 
 /** One request's share of the memory for bodies. */
-export interface BodyShare {
-  /** Takes bytes that have arrived; throws when this client or all together hold too many. */
-  take(bytes: number): void
-  /** Gives everything back, once the request is answered. */
-  release(): void
-}
+export type BodyShare = ReturnType<ReturnType<typeof bodyMemory>>
 
 /** A client's share of the memory: one that floods leaves the rest to others. */
 const CLIENT_PART = 8
@@ -163,16 +158,17 @@ const CLIENT_PART = 8
  * Bounds the bytes of request bodies that are held at once, in all and by one client (docs/reference/limits.md). Counted as they
  * arrive and given back with the answer, because until then the text and what was parsed of it are in memory.
  */
-export function bodyMemory(mostBytes: number): (client: string) => BodyShare {
+export function bodyMemory(mostBytes: number) {
   const held = new Map<string, number>()
   const tooMany = (code: ErrorCode, fix: string) =>
     new PlatformError(code, `Too many large requests at once; ${fix}.`, { retryAfterSeconds: 1 })
   let all = 0
-  return (client) => {
+  return (client: string) => {
     let mine = 0
     const share = client === UNKNOWN_CLIENT ? mostBytes : mostBytes / CLIENT_PART
     return {
-      take(bytes) {
+      /** Takes bytes that have arrived; throws when this client or all together hold too many. */
+      take(bytes: number) {
         const ofClient = held.get(client) ?? 0
         if (ofClient + bytes > share) throw tooMany('rate_limited', 'send them one after the other')
         if (all + bytes > mostBytes) throw tooMany('unavailable', 'try again in a second')
@@ -180,6 +176,7 @@ export function bodyMemory(mostBytes: number): (client: string) => BodyShare {
         all += bytes
         held.set(client, ofClient + bytes)
       },
+      /** Gives everything back, once the request is answered. */
       release() {
         all -= mine
         const left = (held.get(client) ?? 0) - mine

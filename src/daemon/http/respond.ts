@@ -52,9 +52,6 @@ export function prefersHtml(accept: string | null | undefined): boolean {
   return found !== undefined && !found.type.endsWith('json')
 }
 
-/** Seconds after which a client may try again what is not available yet. */
-const RETRY_AFTER = '1'
-
 /** The standard error for what is no request, or comes before anything can answer it; a plain page for browsers. */
 export function rawErrorResponse(
   code: ErrorCode,
@@ -68,7 +65,7 @@ export function rawErrorResponse(
     ...JSON_FIELDS,
     ...(html && { 'Content-Type': 'text/html; charset=utf-8' }),
     'X-Request-Id': requestId,
-    ...(status === 503 && { 'Retry-After': RETRY_AFTER }),
+    ...(status === 503 && { 'Retry-After': '1' }),
   }
   // The sentences are ours, so nothing needs escaping.
   const body = html

@@ -36,7 +36,6 @@ export const ConfigurationAnswer = z.object({
     }),
   ),
 })
-type Variables = z.infer<typeof ConfigurationAnswer>['variables']
 
 const EXAMPLE_NONCE = '8f14e45fceea167a5a36dedd4bea2543'
 /** Over all services of the process, which derive one answer at a time, because each takes seconds of a core. */
@@ -106,7 +105,7 @@ export const route = () =>
         waiting += 1
         const variables = await inTurn(async () => {
           const fingerprint = await openFingerprints(presented, nonce)
-          const found: Variables = []
+          const found: z.infer<typeof ConfigurationAnswer>['variables'] = []
           for (const variable of contract.variables) {
             if (!variable.services.includes(service)) continue
             const { name, secret, perReplica, default: unset } = variable

@@ -9,17 +9,14 @@ export function publicPart(text: string): string {
   return text
     .split('\n')
     .filter((line) => {
-      const name = /^(?:# (?:HELP|TYPE) )?(\w+)/.exec(line)?.[1] ?? ''
+      const series = /^(?:# (?:HELP|TYPE) )?(\w+)/.exec(line)?.[1] ?? ''
+      const name = series in ROWS ? series : series.replace(/_(?:bucket|sum|count)$/, '')
+      // A name that is not one of the catalog's has no row.
+      if (ROWS[name as MetricName]?.personal) return false
       // The counts of these routes could reveal who subscribed, confirmed or got a mail, on a platform with few users.
-      return !isPersonal(name) && !/[{,]route="\/api\/email["/]/.test(line)
+      return !/[{,]route="\/api\/email["/]/.test(line)
     })
     .join('\n')
-}
-
-function isPersonal(series: string): boolean {
-  const name = series in ROWS ? series : series.replace(/_(?:bucket|sum|count)$/, '')
-  // `in` has just said that the name is one of the catalog's; any other has no row.
-  return ROWS[name as MetricName]?.personal === true
 }
 
 /** With a token configured, the address proves nothing: a proxy on this machine may add no header. */

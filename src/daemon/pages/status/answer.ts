@@ -214,8 +214,7 @@ function lineJson({ state, checkedAt, days, trouble, lastDay, allDays }: Line, n
   }
 }
 
-function windowJson(input: Window): StatusJson['services'][number]['last24Hours'] {
-  const { ms, noDataMs, uptime, latency } = input
+function windowJson({ ms, noDataMs, uptime, latency }: Window) {
   return {
     uptime: uptime ?? null,
     seconds: {
