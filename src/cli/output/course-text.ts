@@ -92,33 +92,23 @@ function entryText(entry: PastEntry): string {
     messageId !== undefined && `, Message-ID <${messageId}>`,
     providerId !== undefined && providerId !== messageId && `, provider’s id ${providerId}`,
   ).join('')
-  switch (kind) {
-    case 'confirmation':
-      return `confirmation mail ${outcome}${why}${proof}`
-    case 'notice':
-      return `mail about the status page ${outcome}${why}${proof}`
-    case 'confirmed':
-      return source === 'import'
-        ? `imported, enrolment ${enrolment}, with consent${why}`
-        : `confirmed, enrolment ${enrolment}`
-    case 'attempt':
-      return `day ${day}, attempt ${attempt}: ${outcome}${why}${proof}`
-    case 'unsubscribed':
-      return `unsubscribed${source === undefined ? '' : ` at the mail provider, reported by ${source}`}`
-    case 'hard-bounce':
-    case 'soft-bounce':
-    case 'complaint':
-      return `${kind.replace('-', ' ')} reported by ${source}${why}${proof}`
-    case 'suppressed':
-    case 'released':
-      return `${kind === 'suppressed' ? 'put on' : 'taken off'} the suppression list by ${source}${why}`
-    case 'undone':
-      return 'unsubscribe undone'
-    case 'set':
-      return `set ${reason}`
-    case 'resolved':
-      return `day ${day}, decided by the operator: ${outcome}`
-  }
+  const reported = `${kind.replace('-', ' ')} reported by ${source}${why}${proof}`
+  const imported = `imported, enrolment ${enrolment}, with consent${why}`
+  return {
+    confirmation: `confirmation mail ${outcome}${why}${proof}`,
+    notice: `mail about the status page ${outcome}${why}${proof}`,
+    confirmed: source === 'import' ? imported : `confirmed, enrolment ${enrolment}`,
+    attempt: `day ${day}, attempt ${attempt}: ${outcome}${why}${proof}`,
+    unsubscribed: `unsubscribed${source === undefined ? '' : ` at the mail provider, reported by ${source}`}`,
+    'hard-bounce': reported,
+    'soft-bounce': reported,
+    complaint: reported,
+    suppressed: `put on the suppression list by ${source}${why}`,
+    released: `taken off the suppression list by ${source}${why}`,
+    undone: 'unsubscribe undone',
+    set: `set ${reason}`,
+    resolved: `day ${day}, decided by the operator: ${outcome}`,
+  }[kind]
 }
 
 const DAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun']

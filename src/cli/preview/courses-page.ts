@@ -37,22 +37,20 @@ function chooseCourse(query: URLSearchParams, school: School) {
   const sameDay = local.slice(0, 10) === wanted.slice(0, 10)
   const clock = (text: string) => (sameDay ? text.slice(11) : text.replace('T', ' '))
   /** One sentence for each part of the address that cannot be used, by field. */
-  const faults: Partial<Record<'course' | 'zone' | 'start' | 'language', string>> = {
-    ...(asked !== undefined &&
-      course.id !== asked && { course: say`There is no course ${asked}. This is the first one.` }),
-    ...(zoneFault && {
-      zone: say`${zoneText} is not an IANA time zone, as Europe/Berlin. Times are in UTC.`,
-    }),
-    ...(start !== undefined &&
+  const faults = {
+    course:
+      asked !== undefined && course.id !== asked && say`There is no course ${asked}. This is the first one.`,
+    zone: zoneFault && say`${zoneText} is not an IANA time zone, as Europe/Berlin. Times are in UTC.`,
+    start:
+      start !== undefined &&
       (confirmedAt === undefined
-        ? { start: say`${start} is not a date and time, as 2026-03-27T10:00. The course begins now.` }
-        : local !== wanted && {
-            start: say`The clock skips ${clock(wanted)} in ${zone}. The course begins at ${clock(local)}.`,
-          })),
-    ...(tag !== undefined &&
-      language !== tag && {
-        language: say`${tag} is not a language tag, as de. Lessons are in ${languageText(language)}.`,
-      }),
+        ? say`${start} is not a date and time, as 2026-03-27T10:00. The course begins now.`
+        : local !== wanted &&
+          say`The clock skips ${clock(wanted)} in ${zone}. The course begins at ${clock(local)}.`),
+    language:
+      tag !== undefined &&
+      language !== tag &&
+      say`${tag} is not a language tag, as de. Lessons are in ${languageText(language)}.`,
   }
   const now = Math.floor(school.now() / 60_000) * 60_000
   return { course, zone, confirmedAt: confirmedAt ?? now, language, faults }
@@ -96,7 +94,7 @@ ${selectField('language', 'Subscriber’s language', language, languageOptions([
 <p class="field"><button>Show</button></p>
 <datalist id="zones">${zoneNames.map((name) => `<option value="${name}"></option>`).join('')}</datalist>
 </form>
-<div id="shown"><div id="faults" role="alert">${Object.values(faults)
+<div id="shown"><div id="faults" role="alert">${compact(...Object.values(faults))
     .map((fault) => `<p>${fault}</p>`)
     .join('')}</div>${timeline(view, choice)}</div>`
 }
