@@ -13,12 +13,7 @@ import { assertNotDenied } from './environment.ts'
 import { complain } from './output/text.ts'
 
 /** STORE_URL, a file with its whole path, or the SQLite file of the data folder. `isNew`: whatever its last daemon had. */
-export function storeAddress(
-  context: Context,
-  env: Environment,
-  data: string | undefined,
-  isNew = false,
-): StoreAddress {
+export function storeAddress(context: Context, env: Environment, data: string | undefined, isNew = false) {
   const { store } = readSettings(context.platform, env)
   if (store.malformed.includes('STORE_URL')) throw wrongUsage(malformedStoreSentence('STORE_URL'))
   const folder = dataFolder(context, data)

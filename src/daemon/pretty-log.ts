@@ -15,7 +15,8 @@ export function prettyLines({ colour }: { readonly colour: boolean }): (lines: s
     hideObject: true,
     ignore: 'event',
     messageFormat: (line, _key, _level, { colors }) => {
-      if (line.event !== 'request') return `${sentence(line)}${colors.gray(tail(line))}`
+      const fix = typeof line.fix === 'string' ? ` ${line.fix}` : ''
+      if (line.event !== 'request') return `${line.message}${fix}${colors.gray(tail(line))}`
       const status = Number(line.status)
       const paint = status >= 500 ? colors.red : status >= 400 ? colors.yellow : colors.green
       return `${line.service} ${line.method} ${line.route} ${paint(String(status))} ${line.durationMs} ms`
@@ -51,10 +52,6 @@ function absentLine(groups: readonly string[]): string {
   return groups.length === 0
     ? ''
     : `Not configured, all optional: ${groups.join(', ')}. Run platformctl env list for details.\n`
-}
-
-function sentence({ message, fix }: Fields): string {
-  return typeof fix === 'string' ? `${String(message)} ${fix}` : String(message)
 }
 
 /** ` reason="no answer" graceMs=0`: what the message does not say. */

@@ -9,9 +9,8 @@ export function guaranteed(group: Group): ReadonlySet<string> {
   const names = group.variables.map(({ name }) => name)
   const required = group.variables.flatMap((one) => (one.required === true ? [one.name] : []))
   const ways = group.always ? [[]] : switchesOf(group).map((name) => [name])
-  const [first, ...others] = ways.map((way) => closure([...way, ...required], group.rules))
-  if (first === undefined) return new Set()
-  return new Set(names.filter((name) => first.has(name) && others.every((other) => other.has(name))))
+  const sure = ways.map((way) => closure([...way, ...required], group.rules))
+  return new Set(names.filter((name) => sure.length > 0 && sure.every((one) => one.has(name))))
 }
 
 /** All variables that the rules require, directly or indirectly, once these are present. */

@@ -160,8 +160,6 @@ const isLanguageTag = (name: string): boolean =>
   isLanguage(name) &&
   new Intl.DisplayNames('en', { type: 'language', fallback: 'none' }).of(name) !== undefined
 
-const DIGITS = 12
-
 /** A short name for a definition with its mails and lessons, the same on every machine. Only shown, never compared. */
 export function fingerprintOf(definition: object, folders: readonly string[]): string {
   const texts = [...new Set(folders)].flatMap(textsIn)
@@ -169,7 +167,7 @@ export function fingerprintOf(definition: object, folders: readonly string[]): s
   return process
     .getBuiltinModule('node:crypto')
     .hash('sha256', [describe(definition), ...texts].join('\0'))
-    .slice(0, DIGITS)
+    .slice(0, 12)
 }
 
 function describe(definition: object): string {

@@ -19,7 +19,7 @@ import {
   translationName,
 } from '../core/mail/definition.ts'
 import { allWithBrand, mailBrand } from '../core/mail/template.ts'
-import type { Brand, ResolvedPlatform } from '../core/platform.ts'
+import type { ResolvedPlatform } from '../core/platform.ts'
 import { type ServiceDefinition, WEB } from '../core/service.ts'
 import { probesKept } from './check/names.ts'
 import { checkedDefinition, contractOf, presetOf, servicesOf } from './contract.ts'
@@ -69,6 +69,7 @@ export function resolvePlatform(
   const preset = presetOf(definition)
   const services = servicesOf(definition, preset)
   const heartbeats = heartbeatsOf(definition)
+  const isBranded = [definition.name, brand?.color, files.logo].some((one) => one !== undefined)
   const events = [
     ...preset.events,
     ...Object.entries(definition.events ?? {}).map(([name, properties]) => ({ name, properties })),
@@ -87,7 +88,8 @@ export function resolvePlatform(
         ].flatMap((name) => (name === undefined ? [] : path.resolve(root, name))),
       },
     }),
-    brand: brandOf(definition, files) ?? preset.brand,
+    // A definition that says a name or a brand shows it on every page.
+    brand: isBranded ? given({ color: brand?.color, logo: files.logo }) : preset.brand,
     language: brand?.language ?? preset.language,
     contract: contractOf(definition),
     services,
@@ -234,12 +236,6 @@ function translationsOf(
 
 /** `de-AT` is in `de`. */
 const isIn = (language: string, other: string) => language.toLowerCase().split('-')[0] === other
-
-/** A definition that says a name or a brand shows it on every page. */
-function brandOf({ name, brand }: PlatformDefinition, { logo }: DefinitionFiles): Brand | undefined {
-  if (name === undefined && brand?.color === undefined && logo === undefined) return undefined
-  return given({ color: brand?.color, logo })
-}
 
 /** The preset's probes of what is still there, the other services, and the definition's own. */
 function probesOf(

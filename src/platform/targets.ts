@@ -5,7 +5,6 @@ import { reachable } from '../core/health/reach.ts'
 import { addressesOf, connectDirectly, hostOf, secure } from '../core/network/connect.ts'
 import type { PROBE_TARGETS, ProbeInput } from './definition.ts'
 
-type TargetKind = (typeof PROBE_TARGETS)[number]
 type Run = (
   target: string,
   parts: ProbeParts & { readonly expect?: ProbeInput['expect'] | undefined },
@@ -33,7 +32,7 @@ const REDIS: Greeting = {
 }
 
 /** How each target is probed. A rejection counts as failing. */
-export const TARGETS: Readonly<Record<TargetKind, Run>> = {
+export const TARGETS: Readonly<Record<(typeof PROBE_TARGETS)[number], Run>> = {
   http: (url, parts, context) => reachable({ ...parts, url }, context),
   tcp: async (target, ...asked) => connected(await line(new URL(`tcp://${target}`), 0, ...asked)),
   tls: async (target, ...asked) => connected(await encrypted(new URL(`tls://${target}`), 443, ...asked)),

@@ -35,11 +35,7 @@ export type Poll = ReturnType<typeof createPoll>
 export function createPoll(
   site: Pick<Site, 'service' | 'health' | 'clock'> & Parameters<typeof noteAnswer>[0],
 ) {
-  const {
-    service: { name: service, health: path },
-    health,
-    clock: { monotonic },
-  } = site
+  const { service, health, clock } = site
   const fixed = Object.entries(JSON_FIELDS).flat()
   const run = perTick(async () => {
     const report = await health.check({ deep: false })
@@ -54,17 +50,19 @@ export function createPoll(
     outgoing: ServerResponse,
     beforeAnswer: (outgoing: ServerResponse) => void,
   ): boolean => {
-    if (incoming.url !== path || incoming.method !== 'GET' || incoming.httpVersion !== '1.1') return false
+    if (incoming.url !== service.health || incoming.method !== 'GET' || incoming.httpVersion !== '1.1')
+      return false
     const given = plainId(incoming.rawHeaders)
     if (given === undefined) return false
     const requestId = given !== '' && REQUEST_ID.test(given) ? given : randomUUID()
-    const began = monotonic()
+    const began = clock.monotonic()
     run().then(
       ({ status, fields, body }) => {
         beforeAnswer(outgoing)
         outgoing.writeHead(status, fields.concat(requestId)).end(body)
-        const answered = { service, method: 'GET', route: path, status, durationMs: monotonic() - began }
-        noteAnswer(site, answered, requestId, status === 200)
+        const answered = { service: service.name, method: 'GET', route: service.health, status }
+        const durationMs = clock.monotonic() - began
+        noteAnswer(site, { ...answered, durationMs }, requestId, status === 200)
       },
       // The checks never reject, so this is a bug of ours: send no answer rather than a wrong one.
       () => outgoing.destroy(),

@@ -182,12 +182,9 @@ export const text = (type: string, description: string): Answer<never> => ({
   content: { [type]: 'text' },
 })
 
-export const query = (
-  name: string,
-  description: string,
-  example: string | number,
-  schema?: z.ZodType,
-): Parameter => ({ in: 'query', name, description, example, ...(schema && { schema }) })
+export function query(name: string, description: string, example: string | number, schema?: z.ZodType) {
+  return { in: 'query', name, description, example, ...(schema && { schema }) } as const
+}
 
 export const inPath = (...of: Parameters<typeof query>): Parameter => ({
   ...query(...of),
