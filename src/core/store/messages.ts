@@ -22,9 +22,12 @@ export const TEXTS = {
     WHERE message.done_at IS NOT NULL RETURNING fence`,
   supersede: `DELETE FROM message WHERE subscription = @subscription AND stream = 'confirmation' AND id <> @id`,
   due: dueText('stream = @stream', "channel = 'announced'", ' OR next_attempt_at > @far'),
-  // Found with a lease that has ended: the attempt before was lost, and may have delivered it.
+  // Found with a lease that has ended: the attempt before was lost, and may have delivered it since it was claimed. An
+  // alert keeps the time that it is planned for.
   claim: `UPDATE message SET fence = fence + 1, lease_until = @leaseNow + @leaseMs,
-      unknown_since = CASE WHEN lease_until IS NULL THEN unknown_since ELSE coalesce(unknown_since, @now) END
+      next_attempt_at = CASE WHEN stream = 'alert' THEN next_attempt_at ELSE @now END,
+      unknown_since = CASE WHEN lease_until IS NULL THEN unknown_since ELSE coalesce(unknown_since,
+        CASE WHEN stream = 'alert' OR next_attempt_at > @now THEN @now ELSE next_attempt_at END) END
     WHERE id = @id`,
   claimed: `SELECT m.id, m.stream, m.key, m.subscription, m.subject, m.channel, coalesce(m.address, s.address) AS address, m.payload, m.created_at, m.expires_at, m.attempts, m.unknown_since, m.fence
     FROM message m LEFT JOIN subscription s ON s.id = m.subscription WHERE m.id = @id`,

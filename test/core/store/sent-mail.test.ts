@@ -132,7 +132,8 @@ describe.each(KINDS)('on the store %s', (kind) => {
     await sentMail.begin({ ...MAIL, mail: QUEUED })
     const lost = await take()
     elapsed += 90_000
-    expect(await take()).toHaveLength(1)
+    // Found a day later, the attempt that was lost is as old as its claim: a provider has forgotten its key by then.
+    expect(await take(NOW + 24 * HOUR)).toMatchObject([{ unknownSince: NOW }])
     for (const result of ['waits', 'over'] as const) {
       await settle(lost, result)
       expect(await take()).toEqual([])
