@@ -93,13 +93,14 @@ export const COURSE: Stream = {
 export const CONFIRMATION = message('confirmation', 5 * MINUTE_MS, HOUR_MS)
 /** Somebody waits for it, and its link works for a short time only. */
 export const SIGN_IN = message('sign-in', MINUTE_MS / 2, 5 * MINUTE_MS)
-const ALERT_PAUSES_MS = [15_000, MINUTE_MS, 5 * MINUTE_MS, 15 * MINUTE_MS, HOUR_MS, 3 * HOUR_MS, 6 * HOUR_MS]
+// Hourly for ten hours: a channel that is back must not hear of an outage the next morning.
+const ALERT_PAUSES_MS = [15_000, MINUTE_MS, 5 * MINUTE_MS, 15 * MINUTE_MS, ...Array<number>(10).fill(HOUR_MS)]
 /** Somebody should know soon; nobody waits for it after half a day. */
 export const ALERT: Stream = {
   ...message('alert', MINUTE_MS, HOUR_MS),
   pauseMs: (failures) => ALERT_PAUSES_MS[failures] ?? 6 * HOUR_MS,
   most: ALERT_PAUSES_MS.length + 1,
-  mostUnknown: ALERT_PAUSES_MS.length + 1,
+  mostUnknown: 8,
 }
 /** News for visitors: as many at once as there are subscribers. */
 export const NOTICE: Stream = { ...message('notice', 5 * MINUTE_MS, HOUR_MS), isBulk: true }

@@ -77,8 +77,10 @@ test.each([
   expect(written(COURSE, lost, { failures, dueAt }, fraction).at(-1)).toBe(600)
 })
 
-test('an alert is given up after eight failures, and its end only when it may have arrived or cannot', () => {
-  const last = { failures: 7 }
+test('an alert is tried hourly from its fifth failure, given up after fifteen, and its end only when it may have arrived or cannot', () => {
+  const pauses = [0, 1, 2, 3, 4, 13].map((failures) => written(ALERT, failing('message'), { failures })[3])
+  expect(pauses).toEqual([0.25, 1, 5, 15, 60, 60])
+  const last = { failures: 14 }
   const end = { ...last, untilTaken: true }
   for (const delivery of [failing('message'), failing('connection'), lost, refused])
     expect(written(ALERT, delivery, last)[0]).toBe('over')
