@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { writeWhole } from '../core/daemon-record.ts'
-import { faultName } from '../core/errors.ts'
+import { faultName, faultOf } from '../core/errors.ts'
 import { type Host, within } from '../core/host.ts'
 import { unheardReason } from '../core/incidents/conditions.ts'
 import { type Channel, createAlertLanes } from '../core/incidents/lanes.ts'
@@ -176,11 +176,7 @@ export async function startWitness(host: Host, options: WitnessOptions) {
       })
     if (unkept?.id === outage?.id) await unkept?.follow(next, outage, reason)
     voting = next.after
-    try {
-      keep()
-    } catch (error) {
-      failure ??= error
-    }
+    failure ??= faultOf(keep)
     publishing ??= publishNow().finally(() => {
       publishing = undefined
     })
@@ -204,17 +200,14 @@ export async function startWitness(host: Host, options: WitnessOptions) {
   let publishing: Promise<void> | undefined
   async function publishNow(): Promise<void> {
     if (snapshot === undefined) return
-    await publish?.({ snapshot, confirmedAt, isOutage: isOutage(voting) }).then(
-      () => {
-        unpublished = undefined
-      },
-      (error: unknown) => {
-        unpublished = 'the status could not be kept as files; the next round tries again'
-        log.warn('publish_failed', unpublished, {
-          reason: error instanceof Error ? error.message : 'unknown',
-        })
-      },
-    )
+    try {
+      await publish?.({ snapshot, confirmedAt, isOutage: isOutage(voting) })
+      unpublished = undefined
+    } catch (error) {
+      unpublished = 'the status could not be kept as files; the next round tries again'
+      const reason = error instanceof Error ? error.message : 'unknown'
+      log.warn('publish_failed', unpublished, { reason })
+    }
   }
 
   let running = Promise.resolve()
