@@ -102,10 +102,7 @@ export function createBudget(clock: Pick<Clock, 'now' | 'monotonic'>, budget: An
 
   return {
     /** Why nothing of this client can be stored now; undefined when it can. */
-    async refusal(
-      store: Pick<AnalyticsStore, 'usage'>,
-      client: string | undefined,
-    ): Promise<Refusal | undefined> {
+    async refusal(store: Pick<AnalyticsStore, 'usage'>, client: string | undefined) {
       const current = known && known.day === dayOf(clock.now()) && clock.monotonic() < known.until
       if (!current) await look(store)
       const isSpent = client !== undefined && spentBy(client) >= budget.dailyBytes / CLIENT_PART

@@ -19,11 +19,7 @@ export interface PageOf {
 }
 
 /** An address on the site; parameters that are undefined are left out. */
-function addressOf(
-  site: string,
-  path: string,
-  parameters: Readonly<Record<string, string | undefined>>,
-): string {
+function addressOf(site: string, path: string, parameters: Readonly<Record<string, string | undefined>>) {
   let query = ''
   for (const name in parameters)
     if (parameters[name] !== undefined) query += `${query === '' ? '?' : '&'}${name}=${parameters[name]}`

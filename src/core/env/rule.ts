@@ -135,10 +135,7 @@ export function variablesOf(rule: Rule): readonly string[] {
 }
 
 /** How the values break a rule: which of its variables are present, and which are missing. Undefined if it holds. */
-export function brokenBy(
-  rule: Rule,
-  value: (name: string) => string | undefined,
-): { readonly present: readonly string[]; readonly missing: readonly string[] } | undefined {
+export function brokenBy(rule: Rule, value: (name: string) => string | undefined) {
   const has = (name: string) => value(name) !== undefined
   const { where } = rule
   if (where && !isOneOf(value(where.variable) ?? '', where.of)) return undefined

@@ -90,9 +90,7 @@ function isNetwork(text: string, family: 4 | 6): boolean {
 }
 
 /** A `tag=value; tag=value` list (RFC 6376 §3.2) by tag, or what is wrong with it. DKIM and DMARC records are such lists. */
-export function readTags(
-  text: string,
-): { readonly tags: ReadonlyMap<string, string> } | { readonly fault: string } {
+export function readTags(text: string) {
   const tags = new Map<string, string>()
   const parts = text.split(';')
   // One semicolon may follow the last tag.

@@ -61,9 +61,7 @@ export interface LastMail {
   readonly failed: Pause | undefined
 }
 
-export function heldTogether(
-  holds: readonly Hold[],
-): readonly (Pause & { readonly streams: StreamName[] })[] {
+export function heldTogether(holds: readonly Hold[]) {
   const groups = Map.groupBy(holds, ({ at, reason }) => `${at} ${reason}`)
   return [...groups.values()].flatMap((held) =>
     held.slice(0, 1).map(({ at, reason }) => ({ at, reason, streams: held.map(({ stream }) => stream) })),

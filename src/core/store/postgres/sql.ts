@@ -46,11 +46,7 @@ export function* assertThere(): Steps<void> {
 }
 
 /** Brings the schema up to date. A step takes the time it takes: an index over a large table is not done in a request's. */
-export async function migrate(
-  pool: Pool,
-  steps: readonly string[] = POSTGRES_STEPS,
-  onMigrate?: OnMigrate,
-): Promise<void> {
+export async function migrate(pool: Pool, steps: readonly string[] = POSTGRES_STEPS, onMigrate?: OnMigrate) {
   const sql = plainSql(pool, UNLIMITED)
   const version = await sql.one(scalar<number>("SELECT current_setting('server_version_num')::int"))
   if ((version ?? 0) < OLDEST_SERVER) throw cannotOpen`${PLACE} is older than version 14: upgrade the server.`
