@@ -1,3 +1,4 @@
+import { succeeds } from '../calls.ts'
 import { ERRORTRACK_SDK } from '../env/group-warnings.ts'
 import type { Settings } from '../env/settings.ts'
 import { storeFaultReason } from '../errors.ts'
@@ -229,11 +230,8 @@ export const analyticsProbe: ProbeDefinition = {
   group: 'analytics',
   open: ({ settings, pingAnalytics, analyticsFull }) => {
     // Only degraded: counting visitors is no reason to take a service out of rotation.
-    const configuration = configured(settings, 'analytics', () =>
-      pingAnalytics().then(
-        () => ok(true),
-        () => degraded('its store cannot be read', true),
-      ),
+    const configuration = configured(settings, 'analytics', async () =>
+      (await succeeds(pingAnalytics())) ? ok(true) : degraded('its store cannot be read', true),
     )
     return unless(configuration, () => analyticsFull?.())
   },
