@@ -1,7 +1,5 @@
-import type { Environment } from '../../core/env/settings.ts'
 import { PATHS } from '../../core/paths.ts'
 import { minute } from '../../core/sentences.ts'
-import type { Store } from '../../core/store/store.ts'
 import {
   alertChannelsOf,
   alertTester,
@@ -11,7 +9,7 @@ import {
   storeCommand,
   withStore,
 } from '../command.ts'
-import type { Context, ExitCode } from '../context.ts'
+import type { Context } from '../context.ts'
 import { EXIT, failure, listColumns, operatorOf, wrongUsage } from '../context.ts'
 import type { DocumentOf } from '../documents/documents.ts'
 import { loadEnvironment } from '../environment.ts'
@@ -29,7 +27,40 @@ export const define: Define = () => ({
       examples: ['', '--all', '--format json'],
       document: 'alert list',
       inputs: { '--all': 'closed incidents too' },
-      run: (context, { all }, { store, env }) => list(context, store, env, all === true),
+      async run(context, { all }, { store: { incidents: store, sending }, env }) {
+        const now = context.clock.now()
+        const channels = await alertChannelsOf(context, env)
+        const incidents = await store.list(SHOWN)
+        const messages = await store.messages(incidents.map(({ id }) => id))
+        const silence = await store.silenceAt(now)
+        const pause = (await sending.holds()).find(({ stream }) => stream === 'alert')
+        const isQuiet = (silence ?? pause) !== undefined
+        const queued = await store.queuedAlerts()
+        const found: AlertList = {
+          channels: channels.map(({ name }) => name),
+          silence,
+          ...(pause && { pause: { at: pause.at, reason: pause.reason } }),
+          incidents: incidents
+            .filter(({ closedAt }) => all || closedAt === undefined)
+            .map((incident) => {
+              const own = queued.filter((one) => one.incident === incident.id)
+              const due = (isHeld: boolean) =>
+                own.flatMap(({ kind, channel, at, leaves }) =>
+                  at <= now && (isQuiet && !leaves) === isHeld ? { kind, channel } : [],
+                )
+              return {
+                ...incident,
+                messages: messages.filter((one) => one.incident === incident.id).toReversed(),
+                due: due(false),
+                held: due(true),
+                escalatesAt: own.find(
+                  ({ kind, channel, at }) => kind === 'opened' && channel === 'escalation' && at > now,
+                )?.at,
+              }
+            }),
+        }
+        return { json: found, text: alertsText(found, listColumns(context.stdout)) }
+      },
     }),
     ack: storeCommand({
       summary: 'acknowledge an incident, which ends its reminders and escalation',
@@ -90,7 +121,21 @@ export const define: Define = () => ({
       exits: '0 each channel took it, 1 no channel is configured, 3 one did not take it.',
       examples: ['--env-file .env'],
       inputs: ENV_FILE,
-      run: test,
+      async run(context, { envFile }) {
+        const { env } = await loadEnvironment(context, envFile)
+        const channels = await alertChannelsOf(context, env)
+        if (channels.length === 0)
+          throw failure(
+            'there is no channel for alerts: set ALERT_WEBHOOK_URL, or ALERT_EMAIL_TO and the mail group.',
+          )
+        const tell = alertTester(context, env)
+        const told = await Promise.all(channels.map(async ({ name }) => ({ name, ...(await tell(name)) })))
+        for (const one of told)
+          context.stdout.write(
+            one.kind === 'sent' ? `sent by ${one.name}\n` : `not sent by ${one.name}: ${one.reason}\n`,
+          )
+        return told.every(({ kind }) => kind === 'sent') ? EXIT.passed : EXIT.remote
+      },
     }),
   },
 })
@@ -115,57 +160,6 @@ function asked(ms: number): string {
   const seconds = Math.ceil(ms / 1000)
   if (seconds < 10_000) return seconds === 0 ? '0' : `${seconds}s`
   return seconds <= 59_940 ? `${Math.ceil(seconds / 60)}m` : `${Math.ceil(seconds / 3600)}h`
-}
-
-async function list(context: Context, { incidents: store, sending }: Store, env: Environment, all: boolean) {
-  const now = context.clock.now()
-  const channels = await alertChannelsOf(context, env)
-  const incidents = await store.list(SHOWN)
-  const messages = await store.messages(incidents.map(({ id }) => id))
-  const silence = await store.silenceAt(now)
-  const pause = (await sending.holds()).find(({ stream }) => stream === 'alert')
-  const isQuiet = (silence ?? pause) !== undefined
-  const queued = await store.queuedAlerts()
-  const found: AlertList = {
-    channels: channels.map(({ name }) => name),
-    silence,
-    ...(pause && { pause: { at: pause.at, reason: pause.reason } }),
-    incidents: incidents
-      .filter(({ closedAt }) => all || closedAt === undefined)
-      .map((incident) => {
-        const own = queued.filter((one) => one.incident === incident.id)
-        const due = (isHeld: boolean) =>
-          own.flatMap(({ kind, channel, at, leaves }) =>
-            at <= now && (isQuiet && !leaves) === isHeld ? { kind, channel } : [],
-          )
-        return {
-          ...incident,
-          messages: messages.filter((one) => one.incident === incident.id).toReversed(),
-          due: due(false),
-          held: due(true),
-          escalatesAt: own.find(
-            ({ kind, channel, at }) => kind === 'opened' && channel === 'escalation' && at > now,
-          )?.at,
-        }
-      }),
-  }
-  return { json: found, text: alertsText(found, listColumns(context.stdout)) }
-}
-
-async function test(context: Context, { envFile }: Values<typeof ENV_FILE>): Promise<ExitCode> {
-  const { env } = await loadEnvironment(context, envFile)
-  const channels = await alertChannelsOf(context, env)
-  if (channels.length === 0)
-    throw failure(
-      'there is no channel for alerts: set ALERT_WEBHOOK_URL, or ALERT_EMAIL_TO and the mail group.',
-    )
-  const tell = alertTester(context, env)
-  const told = await Promise.all(channels.map(async ({ name }) => ({ name, ...(await tell(name)) })))
-  for (const one of told)
-    context.stdout.write(
-      one.kind === 'sent' ? `sent by ${one.name}\n` : `not sent by ${one.name}: ${one.reason}\n`,
-    )
-  return told.every(({ kind }) => kind === 'sent') ? EXIT.passed : EXIT.remote
 }
 
 export type AlertList = Omit<DocumentOf<'alert list'>, 'version'>

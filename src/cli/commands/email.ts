@@ -6,12 +6,12 @@ import { codeOf } from '../../core/errors.ts'
 import { untilAborted } from '../../core/host.ts'
 import { pathOf, type Templates } from '../../core/mail/compile/files.ts'
 import { command, type Define } from '../command.ts'
-import type { Context, ExitCode } from '../context.ts'
+import type { Context } from '../context.ts'
 import { CommandError, EXIT, failure, listColumns, templateFaultText, wrongUsage } from '../context.ts'
 import { feedback } from '../email/feedback.ts'
 import { suppressions } from '../email/suppressions.ts'
 import { loadEnvironment } from '../environment.ts'
-import { choice, ENV_FILE, format, port, repeatable, required, type Values, value } from '../inputs.ts'
+import { choice, ENV_FILE, format, port, repeatable, required, value } from '../inputs.ts'
 import { compact, labelled } from '../output/text.ts'
 import { BASELINE, REPORT_FORMAT } from '../report.ts'
 
@@ -20,13 +20,6 @@ const TEMPLATES = {
 } as const
 
 const MAIL_FORMATS = ['html', 'text', 'eml'] as const
-
-const PREVIEW = {
-  ...TEMPLATES,
-  '--port <port>': value('port of the page; 0 takes a free one', port, 8026),
-  '--to <address>': repeatable('an address that the page may send mails to; repeatable'),
-  ...ENV_FILE,
-} as const
 
 export const define: Define = ({ platform }) => {
   const names = platform.mails.definitions.map(({ name }) => name)
@@ -40,8 +33,48 @@ export const define: Define = ({ platform }) => {
         description:
           'Serve pages on loopback that show every mail at phone and desktop width, light and dark, with its plain text, headers and source; every course as a timeline for a time zone, a language and a start; and a mail in two languages side by side. They reload when a template is saved.',
         examples: ['', 'welcome --templates ./templates', '--to you@example.com --env-file .env'],
-        inputs: { '[template]': template('the mail to show first'), ...PREVIEW },
-        run: preview,
+        inputs: {
+          '[template]': template('the mail to show first'),
+          ...TEMPLATES,
+          '--port <port>': value('port of the page; 0 takes a free one', port, 8026),
+          '--to <address>': repeatable('an address that the page may send mails to; repeatable'),
+          ...ENV_FILE,
+        },
+        async run(context, { template: name, templates, port, to, envFile }) {
+          const { env } = await loadEnvironment(context, envFile)
+          const { openSender } = await import('../preview/sender.ts')
+          const recipients = to.map(recipientOf)
+          const { workshop, shown } = await openTemplates(context, templates)
+          const { servePreview } = await import('../preview/server.ts')
+          const { noticeSamples } = await import('../preview/page.ts')
+          try {
+            const { courses, language } = context.platform
+            const page = await servePreview(workshop, port, openSender(context, env, recipients), {
+              courses,
+              language,
+              zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+              now: context.clock.now,
+              notices: noticeSamples(context.platform),
+            }).catch((error: unknown) => {
+              throw wrongUsage(
+                `port ${port} cannot be used (${codeOf(error)}): choose another with --port (0 takes a free one).`,
+              )
+            })
+            context.stdout.write(`${page.url}/#${name === undefined ? '' : `${name}&`}key=${page.key}\n`)
+            context.stderr.write(
+              `mails: ${shown}. The page reloads when you save one; Ctrl-C ends the preview.\n`,
+            )
+            workshop.onNew((file) => {
+              const name = path.relative(context.cwd, file)
+              context.stderr.write(`${name} is new: end the preview and start it again to see it.\n`)
+            })
+            await untilAborted(context.signal)
+            await page.close()
+            return EXIT.passed
+          } finally {
+            workshop.close()
+          }
+        },
       }),
       render: command({
         summary: 'print one mail as html, text or eml',
@@ -150,43 +183,6 @@ async function openTemplates(context: Context, named: string | undefined) {
     own.length < folders.length && 'those of the package',
   )
   return { workshop: openWorkshop({ ...templates, from }), shown: shown.join(', ') }
-}
-
-type PreviewValues = Values<typeof PREVIEW> & { readonly template: string | undefined }
-
-async function preview(context: Context, values: PreviewValues): Promise<ExitCode> {
-  const { template: name, templates, port, to, envFile } = values
-  const { env } = await loadEnvironment(context, envFile)
-  const { openSender } = await import('../preview/sender.ts')
-  const recipients = to.map(recipientOf)
-  const { workshop, shown } = await openTemplates(context, templates)
-  const { servePreview } = await import('../preview/server.ts')
-  const { noticeSamples } = await import('../preview/page.ts')
-  try {
-    const { courses, language } = context.platform
-    const page = await servePreview(workshop, port, openSender(context, env, recipients), {
-      courses,
-      language,
-      zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
-      now: context.clock.now,
-      notices: noticeSamples(context.platform),
-    }).catch((error: unknown) => {
-      throw wrongUsage(
-        `port ${port} cannot be used (${codeOf(error)}): choose another with --port (0 takes a free one).`,
-      )
-    })
-    context.stdout.write(`${page.url}/#${name === undefined ? '' : `${name}&`}key=${page.key}\n`)
-    context.stderr.write(`mails: ${shown}. The page reloads when you save one; Ctrl-C ends the preview.\n`)
-    workshop.onNew((file) => {
-      const name = path.relative(context.cwd, file)
-      context.stderr.write(`${name} is new: end the preview and start it again to see it.\n`)
-    })
-    await untilAborted(context.signal)
-    await page.close()
-    return EXIT.passed
-  } finally {
-    workshop.close()
-  }
 }
 
 const lint = command({

@@ -8,7 +8,7 @@ import { DEFINITION_FILES } from '../../platform/find.ts'
 import { type DefinitionSketch, sketchDefinition } from '../../platform/init/sketch.ts'
 import { definitionText, firstLesson, lessonsFolder } from '../../platform/init/write.ts'
 import { command, type Define } from '../command.ts'
-import { type Context, programName, writeRefusal, wrongUsage } from '../context.ts'
+import { programName, writeRefusal, wrongUsage } from '../context.ts'
 import { readTextFile } from '../environment.ts'
 import { compact } from '../output/text.ts'
 
@@ -57,48 +57,43 @@ export const define: Define = () =>
       '--course <id>': 'begin a course of this id, with its first lesson',
       '--language <tag>': 'the language of the platform, as de (default: en)',
     },
-    run: initDefinition,
-  })
-
-async function initDefinition(
-  context: Context,
-  { from, course, language }: Readonly<Record<'from' | 'course' | 'language', string | undefined>>,
-): Promise<string> {
-  const { cwd } = context
-  const there = DEFINITION_FILES.find((name) => existsSync(path.join(cwd, name)))
-  if (there !== undefined)
-    throw wrongUsage(`${there} already exists and was not overwritten: edit it, or move it away.`)
-  const source = from ?? ['.env.schema', '.env.example'].find((name) => existsSync(path.join(cwd, name)))
-  const text = source === undefined ? '' : await readTextFile(context, source)
-  const sketch = sketchDefinition(text, baseGroups, source === undefined || isExample(source))
-  // `kiln-school` → `Kiln school`.
-  const words =
-    path
-      .basename(cwd)
-      .replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
-      .trim()
-      .slice(0, 50) || 'platform'
-  const begun = { name: words.charAt(0).toUpperCase() + words.slice(1), course, language }
-  const [fault] = checkDefinition(
-    {
-      preset: 'base',
-      ...(course !== undefined && { courses: { [course]: { lessons: lessonsFolder(course) } } }),
-      ...(language !== undefined && { brand: { language } }),
+    async run(context, { from, course, language }) {
+      const { cwd } = context
+      const there = DEFINITION_FILES.find((name) => existsSync(path.join(cwd, name)))
+      if (there !== undefined)
+        throw wrongUsage(`${there} already exists and was not overwritten: edit it, or move it away.`)
+      const source = from ?? ['.env.schema', '.env.example'].find((name) => existsSync(path.join(cwd, name)))
+      const text = source === undefined ? '' : await readTextFile(context, source)
+      const sketch = sketchDefinition(text, baseGroups, source === undefined || isExample(source))
+      // `kiln-school` → `Kiln school`.
+      const words =
+        path
+          .basename(cwd)
+          .replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
+          .trim()
+          .slice(0, 50) || 'platform'
+      const begun = { name: words.charAt(0).toUpperCase() + words.slice(1), course, language }
+      const [fault] = checkDefinition(
+        {
+          preset: 'base',
+          ...(course !== undefined && { courses: { [course]: { lessons: lessonsFolder(course) } } }),
+          ...(language !== undefined && { brand: { language } }),
+        },
+        PRESETS,
+      )
+      if (fault !== undefined) throw wrongUsage(`${fault.cause} ${fault.fix}`)
+      if (course !== undefined && existsSync(path.join(cwd, lessonsFolder(course))))
+        throw wrongUsage(
+          `there is a folder ${lessonsFolder(course)} already, and nothing is overwritten: choose another id, or write the course into a definition by hand.`,
+        )
+      const lesson = course === undefined ? undefined : firstLesson(course, language)
+      // Write the definition last: it turns the folder into a platform, whose lessons must exist by then.
+      writeNewFiles(cwd, [...(lesson ? [lesson] : []), { file: FILE, text: definitionText(sketch, begun) }])
+      const translate = lesson?.inLanguage === false ? `, in English: translate it into ${language}` : ''
+      const wrote = lesson && `Wrote the first lesson, ${path.posix.normalize(lesson.file)}${translate}.`
+      return `${report(sketch, source, wrote, programName(context.env)).join('\n')}\n`
     },
-    PRESETS,
-  )
-  if (fault !== undefined) throw wrongUsage(`${fault.cause} ${fault.fix}`)
-  if (course !== undefined && existsSync(path.join(cwd, lessonsFolder(course))))
-    throw wrongUsage(
-      `there is a folder ${lessonsFolder(course)} already, and nothing is overwritten: choose another id, or write the course into a definition by hand.`,
-    )
-  const lesson = course === undefined ? undefined : firstLesson(course, language)
-  // Write the definition last: it turns the folder into a platform, whose lessons must exist by then.
-  writeNewFiles(cwd, [...(lesson ? [lesson] : []), { file: FILE, text: definitionText(sketch, begun) }])
-  const translate = lesson?.inLanguage === false ? `, in English: translate it into ${language}` : ''
-  const wrote = lesson && `Wrote the first lesson, ${path.posix.normalize(lesson.file)}${translate}.`
-  return `${report(sketch, source, wrote, programName(context.env)).join('\n')}\n`
-}
+  })
 
 /** What such a file holds was written to be published. */
 const isExample = (file: string) => /example|sample|template|schema|dist|default/i.test(path.basename(file))

@@ -1,6 +1,6 @@
 import { type Hold, heldTogether, STREAMS, type StreamName } from '../../core/mail/holds.ts'
 import type { Store } from '../../core/store/store.ts'
-import { type Answer, auditOf, type Define, storeCommand } from '../command.ts'
+import { auditOf, type Define, storeCommand } from '../command.ts'
 import { type Context, failure } from '../context.ts'
 import { reason, required, words } from '../inputs.ts'
 import { iso, table } from '../output/text.ts'
@@ -56,7 +56,34 @@ export const define: Define = () => ({
       summary: 'what is due, waits for another attempt, is held or has failed, by stream',
       examples: ['', '--format json'],
       document: 'mail queue',
-      run: (context, _, { store }) => queue(context, store),
+      async run(context, _, { store: { sending, incidents } }) {
+        const now = context.clock.now()
+        const queued = await sending.queue(now)
+        const holds = await sending.holds()
+        const silence = await incidents.silenceAt(now)
+        const alerts = (await incidents.queuedAlerts()).filter(({ at, leaves }) => at <= now && !leaves)
+        const streams = STREAMS.map((stream) => {
+          const found = queued.find((one) => one.stream === stream)
+          const { due = 0, waiting = 0, failed = 0, oldestAt, nextAt } = found ?? {}
+          const hold = holds.find((one) => one.stream === stream)
+          const isHeld = hold !== undefined || (stream === 'alert' && silence !== undefined)
+          const held = !isHeld ? 0 : stream === 'alert' ? alerts.length : due
+          const paused = hold && { paused: { at: hold.at, reason: hold.reason } }
+          return { stream, due, held, waiting, failed, oldestAt, nextAt, ...paused }
+        })
+        const time = (at: number | undefined) => (at === undefined ? '–' : iso(at))
+        const text = table([
+          ['stream', 'due', 'held', 'waiting', 'failed', 'oldest due', 'next attempt', ''],
+          ...streams.map(({ stream, due, held, waiting, failed, oldestAt, nextAt, paused }) => [
+            stream,
+            ...[due, held, waiting, failed].map(String),
+            time(oldestAt),
+            paused ? '–' : time(nextAt),
+            paused ? `paused since ${iso(paused.at)}: ${paused.reason}` : '',
+          ]),
+        ])
+        return { json: { streams }, text }
+      },
     }),
   },
 })
@@ -66,35 +93,6 @@ const holdLines = (what: string, holds: readonly Hold[]) =>
   heldTogether(holds)
     .map(({ streams, at, reason: why }) => `${what}: ${streams.join(', ')} (since ${iso(at)}: ${why})\n`)
     .join('')
-
-async function queue(context: Context, { sending, incidents }: Store): Promise<Answer<'mail queue'>> {
-  const now = context.clock.now()
-  const queued = await sending.queue(now)
-  const holds = await sending.holds()
-  const silence = await incidents.silenceAt(now)
-  const alerts = (await incidents.queuedAlerts()).filter(({ at, leaves }) => at <= now && !leaves)
-  const streams = STREAMS.map((stream) => {
-    const found = queued.find((one) => one.stream === stream)
-    const { due = 0, waiting = 0, failed = 0, oldestAt, nextAt } = found ?? {}
-    const hold = holds.find((one) => one.stream === stream)
-    const isHeld = hold !== undefined || (stream === 'alert' && silence !== undefined)
-    const held = !isHeld ? 0 : stream === 'alert' ? alerts.length : due
-    const paused = hold && { paused: { at: hold.at, reason: hold.reason } }
-    return { stream, due, held, waiting, failed, oldestAt, nextAt, ...paused }
-  })
-  const time = (at: number | undefined) => (at === undefined ? '–' : iso(at))
-  const text = table([
-    ['stream', 'due', 'held', 'waiting', 'failed', 'oldest due', 'next attempt', ''],
-    ...streams.map(({ stream, due, held, waiting, failed, oldestAt, nextAt, paused }) => [
-      stream,
-      ...[due, held, waiting, failed].map(String),
-      time(oldestAt),
-      paused ? '–' : time(nextAt),
-      paused ? `paused since ${iso(paused.at)}: ${paused.reason}` : '',
-    ]),
-  ])
-  return { json: { streams }, text }
-}
 
 export async function resumeStreams(
   context: Context,

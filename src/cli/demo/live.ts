@@ -2,22 +2,20 @@ import { spawn } from 'node:child_process'
 import { Hono } from 'hono'
 import { proxy } from 'hono/proxy'
 import { MINUTE_MS } from '../../core/durations.ts'
-import { type Clock, systemClock, untilAborted } from '../../core/host.ts'
+import { systemClock, untilAborted } from '../../core/host.ts'
 import { iso } from '../output/text.ts'
 import { createEvents, type LocalSite, serveLocally } from '../pages/site.ts'
 import { HERE, livePage } from './live-page.ts'
 
-/** Real time plus the days that the demo has let pass: sleeping and measuring stay real, the date does not. */
-export interface SteppingClock extends Clock {
-  advance(ms: number): void
-}
+export type SteppingClock = ReturnType<typeof steppingClock>
 
-export function steppingClock(): SteppingClock {
+/** Real time plus the days that the demo has let pass: sleeping and measuring stay real, the date does not. */
+export function steppingClock() {
   let ahead = 0
   return {
     ...systemClock,
     now: () => systemClock.now() + ahead,
-    advance(ms) {
+    advance(ms: number) {
       ahead += ms
     },
   }

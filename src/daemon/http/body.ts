@@ -68,10 +68,7 @@ export async function readBytes({ request, bodyShare }: Bodied, limitBytes: numb
 
 /** The body's text; a byte order mark stays, because a signature is over the bytes as they were sent. */
 export async function readText(asked: Bodied, limitBytes: number): Promise<string> {
-  return textOf(await readBytes(asked, limitBytes))
-}
-
-function textOf(bytes: Uint8Array): string {
+  const bytes = await readBytes(asked, limitBytes)
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch (error) {
@@ -85,7 +82,7 @@ export async function readJson<Schema extends z.ZodType>(asked: Bodied, schema: 
   const forms = asked.body?.also ? ', and forms of its own pages' : ''
   if (!/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type))
     throw new PlatformError('unsupported_media_type', `This route takes application/json${forms}.`)
-  return parseJson(await readBytes(asked, limitBytes), schema)
+  return parseJson(await readText(asked, limitBytes), schema)
 }
 
 const FORM = /^application\/x-www-form-urlencoded\s*(?:;|$)/i
@@ -104,8 +101,7 @@ export function isOwnForm({ headers, url }: Request, siteUrl: string): boolean {
   return host === (headers.get('host') ?? new URL(url).host) || host === new URL(siteUrl).host
 }
 
-export function parseJson<Schema extends z.ZodType>(body: Uint8Array | string, schema: Schema) {
-  const text = typeof body === 'string' ? body : textOf(body)
+export function parseJson<Schema extends z.ZodType>(text: string, schema: Schema) {
   const value = parsedJson(text.replace(/^\uFEFF/, ''))
   if (value === undefined)
     throw new PlatformError('bad_request', 'The body is not JSON.', {

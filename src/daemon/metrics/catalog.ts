@@ -26,7 +26,6 @@ const personal = rows({ personal: true })
 const SERVICE = 'the name of a service'
 const OF_PROBE = { service: SERVICE, probe: 'the probes of the service' }
 const STATE = ['ok', 'degraded', 'failing', 'skipped']
-const FEEDBACK_RESULTS = ['recorded', 'confirmed', 'not_understood', 'refused', 'forged'] as const
 const SHORT = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 const LONG = [0.1, 0.5, 1, 5, 10, 30, 60, 300]
 
@@ -87,7 +86,7 @@ const METRICS = {
   ),
   platformctl_feedback_webhooks_total: personal.counter(
     'Webhooks of the mail provider: recorded, confirmed (an SNS subscription), not_understood (of unknown form), refused (wrong secret or clock) or forged (unsigned, or while the secret works).',
-    { result: FEEDBACK_RESULTS },
+    { result: ['recorded', 'confirmed', 'not_understood', 'refused', 'forged'] },
   ),
   platformctl_mail_today: personal.gauge(
     'Messages sent and reported since midnight UTC, in all processes of the store: webhooks, `email feedback` and refusals while sending.',

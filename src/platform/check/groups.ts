@@ -23,13 +23,11 @@ const RULES = {
   exclusive: [],
   forbidden: ['value'],
 } as const satisfies Readonly<Record<string, readonly ('when' | 'match' | 'value')[]>>
-type RuleName = keyof typeof RULES
-const RULE_NAMES = Object.keys(RULES) as readonly RuleName[]
+const RULE_NAMES = Object.keys(RULES) as readonly (keyof typeof RULES)[]
 
 type FieldsOf<Rule> = Rule extends unknown ? keyof Rule : never
-type RuleFields = Omit<Record<FieldsOf<RuleDefinition>, unknown>, 'where'>
 
-const rule = object<RuleFields>(
+const rule = object<Omit<Record<FieldsOf<RuleDefinition>, unknown>, 'where'>>(
   'a rule',
   {
     allOrNone: variables(2),
@@ -71,22 +69,20 @@ const namesIn = (value: unknown) =>
   Array.isArray(value) ? value.filter((name) => typeof name === 'string') : []
 
 /** Rules of a group that is required to have some variables: none may make it impossible to configure. */
-const rulesBeside =
-  (together: readonly string[]): Check =>
-  (place, value, names) => {
-    list('rules', rule)(place, value, names)
-    const rules: readonly unknown[] = Array.isArray(value) ? [...value] : []
-    const sets = [together, ...rules.map((one) => namesIn(field(one, 'allOrNone')))]
-    for (const [index, one] of rules.entries()) {
-      const apart = namesIn(field(one, 'exclusive'))
-      if (sets.some((all) => apart.filter((name) => all.includes(name)).length > 1))
-        place.fault(
-          'These are required, or another rule of this group wants them together, so it can never be configured.',
-          'Remove one of the two.',
-          index,
-        )
-    }
+function checkRules(place: Place, value: unknown, names: Names, together: readonly string[]): void {
+  list('rules', rule)(place, value, names)
+  const rules: readonly unknown[] = Array.isArray(value) ? [...value] : []
+  const sets = [together, ...rules.map((one) => namesIn(field(one, 'allOrNone')))]
+  for (const [index, one] of rules.entries()) {
+    const apart = namesIn(field(one, 'exclusive'))
+    if (sets.some((all) => apart.filter((name) => all.includes(name)).length > 1))
+      place.fault(
+        'These are required, or another rule of this group wants them together, so it can never be configured.',
+        'Remove one of the two.',
+        index,
+      )
   }
+}
 
 const VARIABLE_NAME = called(/^[A-Za-z_][A-Za-z0-9_]{0,99}$/, 'a variable', 'KILN_API_KEY')
 
@@ -139,7 +135,7 @@ export const group = object<GroupInput>(
         'required',
       )
     const needs = own.flatMap(([name, of]) => (field(of, 'required') === true ? [name] : []))
-    if (fields.rules !== undefined) rulesBeside(needs)(place.at('rules'), fields.rules, names)
+    if (fields.rules !== undefined) checkRules(place.at('rules'), fields.rules, names, needs)
   },
 )
 
