@@ -8,12 +8,8 @@ import { jsonResponse } from '../http/respond.ts'
 import { type Answer, defineRoute, query, requireSecret } from '../http/route.ts'
 
 /** The health of a service. If a token is set, only requests to web with it run deep (live) checks. */
-export const route = ({ probes, services }: ResolvedPlatform, { name, summary }: ServiceDefinition) => {
-  // Web is described by its own store, whatever else its platform has.
-  const own = name === WEB ? [] : probes.filter(({ service }) => service === name)
-  const groups = own.flatMap((probe) => (probe.group === undefined ? [] : probe.name))
-  const shown = own.find(({ group }) => group === undefined)?.name ?? own[0]?.name ?? 'store'
-  return defineRoute({
+export const route = (platform: ResolvedPlatform, { name, summary }: ServiceDefinition) =>
+  defineRoute({
     tag: 'Health',
     summary:
       name === WEB
@@ -32,10 +28,7 @@ export const route = ({ probes, services }: ResolvedPlatform, { name, summary }:
         ),
       ],
     }),
-    answers: (zod) => {
-      const names = services.map((one) => one.name)
-      return answersOf(zod, names, name, shown, name === WEB ? ['mail', 'sharedstore'] : groups.slice(0, 2))
-    },
+    answers: (zod) => answersOf(zod, platform, name),
     handle(site) {
       const { health, timer, settings } = site
       // A probe that works without waiting, as a ping of SQLite does, is over before the next request is read: no
@@ -60,19 +53,21 @@ export const route = ({ probes, services }: ResolvedPlatform, { name, summary }:
       }
     },
   })
-}
 
 const HEALTH_JSON = 'application/health+json'
 
 /** Of both statuses, in both formats. zod comes as an argument, because no answer needs its schemas. */
 function answersOf(
   zod: typeof z,
-  names: readonly string[],
+  { probes, services }: ResolvedPlatform,
   service: string,
-  probe: string,
-  notConfigured: readonly string[],
 ): readonly Answer<unknown>[] {
-  const serviceName = zod.enum(names)
+  // Web is described by its own store, whatever else its platform has.
+  const described = service === WEB ? [] : probes.filter((one) => one.service === service)
+  const groups = described.flatMap(({ group, name }) => (group === undefined ? [] : name))
+  const probe = described.find(({ group }) => group === undefined)?.name ?? described[0]?.name ?? 'store'
+  const notConfigured = service === WEB ? ['mail', 'sharedstore'] : groups.slice(0, 2)
+  const serviceName = zod.enum(services.map(({ name }) => name))
   const probeState = zod.enum(['ok', 'degraded', 'failing', 'skipped'])
   const pass = zod.enum(['pass', 'warn', 'fail'])
   const moments = { startedAt: zod.iso.datetime(), time: zod.iso.datetime(), latencyMs: zod.number().min(0) }
