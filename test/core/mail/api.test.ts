@@ -160,6 +160,8 @@ test.each<[how: string, answer: (response: ServerResponse) => void, id: unknown]
   ['no body', says(''), OUR_KEY],
   ['an id that is no text', says('{"id":7}'), OUR_KEY],
   ['null', says('null'), OUR_KEY],
+  ['an id of two lines', says('{"id":"x\\ny"}'), OUR_KEY],
+  ['an id with a space', says('{"id":"x y"}'), OUR_KEY],
   ['a body that breaks off', breaksOff(200), OUR_KEY],
   ['an id of 201 characters', says(`{"id":"${'x'.repeat(201)}"}`), 'x'.repeat(200)],
   ['40 KB beside the id', says(`{"id":"x","more":"${'y'.repeat(40_000)}"}`), 'x'],

@@ -120,7 +120,9 @@ export function openApi(input: {
       if (status < 200 || status >= 300)
         return httpOutcome({ status, row: form.rowOf?.(answer, read) }, retryAfterMs(answer))
       const id = read[form.idIn]
-      return { kind: 'sent', id: typeof id === 'string' ? id.slice(0, 200) : message.key }
+      // Shown to operators, on a line of its own.
+      const isPlain = typeof id === 'string' && /^[!-~]+$/.test(id)
+      return { kind: 'sent', id: isPlain ? id.slice(0, 200) : message.key }
     } catch (fault) {
       return httpOutcome({ ...(fault as HttpFault), isProxied })
     }
