@@ -5,13 +5,16 @@ import type { Contract } from './contract.ts'
 const PLAIN_LINE =
   /^(?:#[^\\\r]*|(?!__proto__=)[A-Za-z_][A-Za-z0-9_]*=(?:[!%&(-[\]-_a-~](?: *[!%&(-[\]-_a-~])*)?)?$/
 
+/** The expression needs room on the stack for each character. */
+const LONG_LINE = 64 * 1024
+
 /** A file of plain lines that names nothing twice: no reader can disagree, so none needs to be asked. Most files are. */
 export function readsAlike(text: string, assignments: readonly Assignment[]): boolean {
   const lines = text.split('\n')
   // One line each: what looks like the end of a wrapped key is no assignment here, and one for other readers.
   const written = lines.filter((line) => line !== '' && !line.startsWith('#')).length
   const names = new Set(assignments.map(({ name }) => name))
-  return names.size === written && lines.every((line) => PLAIN_LINE.test(line))
+  return names.size === written && lines.every((line) => line.length < LONG_LINE && PLAIN_LINE.test(line))
 }
 
 /** One assignment of an env file, with its line and column. */

@@ -42,6 +42,12 @@ test('a file of plain lines is read alike by every reader, and has no portabilit
   expect(plain).toBeGreaterThan(200)
 })
 
+test('a line of megabytes is read', () => {
+  const text = `CORS_ALLOWED_ORIGINS=${'https://a.b,'.repeat(330_000)}`
+  expect(readsAlike(text, parseEnvFile(contract, text, 'x').assignments)).toBe(false)
+  expect(told(text)).toEqual([])
+})
+
 test.each([
   ['A="b c"', 'docker keeps the quotes', 'Remove the quotes: this value needs none.'],
   ['A="b$c"', /compose replaces .* and docker keeps the quotes/, /^No form suits all/],
