@@ -1,7 +1,13 @@
 import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
 import path from 'node:path'
-import { isSameStore, type RecordedStore, readRecord, recordedStore } from '../core/daemon-record.ts'
+import {
+  isSameStore,
+  type RecordedStore,
+  readRecord,
+  recordedStore,
+  shellWord,
+} from '../core/daemon-record.ts'
 import type { Environment, StoreAddress } from '../core/env/settings.ts'
 import { malformedStoreSentence, rawValue, readSettings } from '../core/env/settings.ts'
 import type { History } from '../core/status/history.ts'
@@ -31,7 +37,7 @@ export function storeAddress(context: Context, env: Environment, data: string | 
   // Another store than that of the daemon of the folder: an env file was not named, or the store has moved.
   const where = (store: RecordedStore) =>
     store.kind === 'postgres' ? `PostgreSQL (${store.location})` : store.location
-  const files = record.envFiles.map((file) => `--env-file ${file}`).join(' ')
+  const files = record.envFiles.map((file) => `--env-file ${shellWord(file)}`).join(' ')
   throw wrongUsage(
     `the daemon of ${folder} has kept its store in ${where(record.store)} since ${record.startedAt.slice(0, 10)}, and this command would act on ${where(here)}. ${
       isSet || files === '' ? 'Set STORE_URL as that daemon has it' : `Add ${files}`

@@ -51,6 +51,8 @@ test('a folder whose daemon keeps another store is refused with --data, whatever
       'has kept its store in /elsewhere/platform.sqlite since 2026-11-22',
     )
   expect(() => storeAddress(context, {}, folder)).toThrow('Add --env-file /etc/a.env --env-file /etc/b.env;')
+  record(folder, '/elsewhere/platform.sqlite', ['/etc/a b;touch c'])
+  expect(() => storeAddress(context, {}, folder)).toThrow("Add --env-file '/etc/a b;touch c';")
   // The env files were read, and may have been changed since the daemon started.
   expect(() => storeAddress(context, { STORE_URL }, folder)).toThrow(
     'Set STORE_URL as that daemon has it, or restart it if STORE_URL was changed;',
