@@ -122,6 +122,13 @@ test('behind a proxy that is not named, a guesser locks out neither other visito
   })
 })
 
+test('in a program that passes no socket on, a guesser locks out nobody whom the program’s proxy tells apart', async () => {
+  const { guess } = open({ RATE_LIMIT_PER_MINUTE: '1000' })
+  for (let n = 0; n < 21; n += 1) await guess(`wrong-${n}`, '', { 'X-Forwarded-For': '198.51.100.1' })
+  expect(await guess(SECRET, '', { 'X-Forwarded-For': '198.51.100.1' })).toBe(429)
+  expect(await guess(SECRET, '', { 'X-Forwarded-For': '198.51.100.2' })).toBe(503)
+})
+
 test('refuses a client that forges X-Forwarded-For without a proxy after 200 guesses', async () => {
   const { platform, guess } = open({ RATE_LIMIT_PER_MINUTE: '1000' })
   const statuses: number[] = []

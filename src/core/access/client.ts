@@ -34,8 +34,8 @@ export function clientKey(trustProxy: readonly string[]): (peer: Peer) => string
 
 /** The client that a proxy says it forwards for while TRUST_PROXY names none: it tells visitors apart, and never lifts a limit. */
 export function untrustedClient(trustProxy: readonly string[]): (peer: Peer) => string | undefined {
-  return ({ socket, forwarded }) => {
-    if (trustProxy.length > 0 || socket === undefined || forwarded === null) return undefined
+  return ({ forwarded }) => {
+    if (trustProxy.length > 0 || forwarded === null) return undefined
     const last = plain(forwarded.slice(forwarded.lastIndexOf(',') + 1).trim())
     return last === undefined ? undefined : prefix(last)
   }
