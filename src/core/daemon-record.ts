@@ -159,10 +159,8 @@ export function alertsFiles(folder: string, pointerFolder?: string): readonly st
 const RUN = '/run/platformctl'
 
 /** The folders in which commands look for pointers to running daemons. */
-export function pointerFolders(env: Environment): readonly string[] {
-  const own = stateFolder(env)
-  return [...(own === undefined ? [] : [own]), ...(process.platform === 'win32' ? [] : [RUN])]
-}
+export const pointerFolders = (env: Environment): readonly string[] =>
+  [stateFolder(env) ?? [], process.platform === 'win32' ? [] : RUN].flat()
 
 /** The folder in which a daemon of this user leaves its pointer; undefined if there is none. */
 export function ownPointerFolder(env: Environment): string | undefined {

@@ -42,10 +42,9 @@ async function packageVersion(): Promise<string> {
 }
 
 async function readBuild(folder: string): Promise<MailBuild | undefined> {
+  const text = await readFile(path.join(folder, BUILD_FILE), 'utf8').catch(() => '')
   // Written by `email build`.
-  return parsedJson(await readFile(path.join(folder, BUILD_FILE), 'utf8').catch(() => '')) as
-    | MailBuild
-    | undefined
+  return parsedJson(text) as MailBuild | undefined
 }
 
 /** A hash of everything that the mails are made from: templates, layouts, definitions and brand; not of where it lies. */
