@@ -222,6 +222,42 @@ test('an image has the modules that the definition imports, directly or not, onc
   for (const one of modules) expect(await made('Dockerfile.dockerignore')).toContain(`!${one}\n`)
 })
 
+test('a unit installs the packages that the lock file names, and those that the definition imports', async () => {
+  const { folder, anew, made, put } = await pottery()
+  const lock = (...names: string[]) => {
+    const packages = names.map((name) => [
+      `node_modules/${name}`,
+      name === 'zod' ? {} : { resolved: `file:vendor/${name}-0.3.0.tgz` },
+    ])
+    return put('package-lock.json', JSON.stringify({ packages: Object.fromEntries(packages) }))
+  }
+  const unit = async () => {
+    await rm(path.join(folder, 'deploy'), { recursive: true, force: true })
+    expect(await anew('init systemd')).toMatchObject({ exitCode: 0, stderr: '' })
+    return await made('systemd/platformctl.service')
+  }
+  const copies = (files: string) => new RegExp(`^# +cp -R --parents .* ${files} /srv/platform\n`, 'm')
+  const installs = '#   (cd /srv/platform && npm ci --omit=dev --ignore-scripts)\n#   chmod -R '
+  await lock('own-tools', 'zod')
+  expect(await unit()).not.toContain('npm ci')
+  await lock('platformctl', 'zod')
+  const whole = await unit()
+  expect(whole).toMatch(copies('package.json package-lock.json vendor/platformctl-0.3.0.tgz'))
+  expect(whole).toContain(installs)
+  // With platformctl as an executable or for the whole machine, the lock file does not name it.
+  await lock('own-tools', 'zod')
+  await mkdir(path.join(folder, 'node_modules/zod'), { recursive: true })
+  await put('node_modules/zod/index.js', 'exports.z = {}\n')
+  await put('port.mts', "import { z } from 'zod'\nexport const port = z ? 4000 : 0\n")
+  await put(
+    'services.ts',
+    "import { port } from './port.mts'\nexport const shop = { shop: { port, address: 'SHOP_URL' } }\n",
+  )
+  const imported = await unit()
+  expect(imported).toMatch(copies('package.json package-lock.json vendor/own-tools-0.3.0.tgz'))
+  expect(imported).toContain(installs)
+})
+
 test('where there is a lock file, images install what it names, with its tarballs', async () => {
   const { run, made, put } = await pottery()
   const lock = (platformctl: object) =>

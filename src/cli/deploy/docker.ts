@@ -16,7 +16,7 @@ export function daemonWords({ definition }: Subject, service: string): readonly 
 export function dockerFiles(subject: Subject, { folder }: Pick<Places, 'folder'>): readonly DeployFile[] {
   const { name, definition, sources, services, tarballs, isLocked } = subject
   const file = shellWord(`${folder}Dockerfile`)
-  const manifests = [...(isLocked ? ['package.json', 'package-lock.json'] : []), ...tarballs]
+  const manifests = isLocked ? subject.manifests : tarballs
   const install = `npm ${isLocked ? 'ci' : 'install'} --omit=dev --ignore-scripts --no-audit --no-fund${isLocked ? '' : ` ./${tarballs[0]}`}`
   const whence = isLocked
     ? 'as the lock file has it'

@@ -36,16 +36,17 @@ const MADE = ['EMAIL_DISPATCH_SECRET', 'EMAIL_LINK_SECRET', 'HEALTH_DEEP_TOKEN']
 /** Reads what there is to deploy; a CommandError if a Dockerfile could not copy it. */
 export function readSubject(platform: ResolvedPlatform, folder: string): Subject {
   const { definition } = platform
-  const files = definition === undefined ? [] : [...withImports(definition.file), ...definition.assets]
+  const modules = definition === undefined ? [] : withImports(definition.file)
+  const files = [...modules, ...(definition?.assets ?? [])]
   const sources = [...new Set(files.map((file) => inside(folder, file)))]
-  const packages = packagesIn(folder)
+  const isImporting = modules.some((file) => MODULE.test(file) && PACKAGE.test(readFileSync(file, 'utf8')))
   return {
     ...describe(platform),
     ...(definition && { definition: path.basename(definition.file) }),
     // A folder holds what is in it.
     sources: sources.filter((one) => !sources.some((other) => one.startsWith(`${other}/`))),
     ...(/^\/(?:srv|opt)\/./.test(folder) && { serverFolder: folder }),
-    ...packages,
+    ...packagesIn(folder, isImporting),
   }
 }
 
@@ -92,14 +93,20 @@ export function describe(platform: ResolvedPlatform) {
     tarballs: [`platformctl-${packageJson.version}.tgz`] as readonly string[],
     /** Whether package-lock.json names everything to install; otherwise the tarball of platformctl is installed alone. */
     isLocked: false,
+    /** What npm ci reads beside the definition; empty where the definition needs no package of its own. */
+    manifests: [] as readonly string[],
   }
 }
+
+const MODULE = /\.[cm]?[jt]s$/
+/** An import of a package other than platformctl, which is installed anyway. */
+const PACKAGE = /(?:from|import)[\s(]*['"](?!\.|node:|platformctl['"/])/
 
 /** A definition and the files of its own that it imports, directly or not. */
 function withImports(file: string, found = new Set<string>()): readonly string[] {
   if (found.has(file) || !existsSync(file)) return [...found]
   found.add(file)
-  if (/\.[cm]?[jt]s$/.test(file))
+  if (MODULE.test(file))
     for (const [, name = ''] of readFileSync(file, 'utf8').matchAll(
       /(?:from|import)[\s(]*['"](\.[^'"]+)['"]/g,
     ))
@@ -127,13 +134,17 @@ function inside(folder: string, file: string): string {
 export const yamlName = (name: string) =>
   /^(?:\d.*|y|yes|n|no|on|off|true|false|null|@.*|.*[^\w.@+/-].*)$/is.test(name) ? JSON.stringify(name) : name
 
-function packagesIn(folder: string): Partial<Pick<Subject, 'tarballs' | 'isLocked'>> {
+function packagesIn(
+  folder: string,
+  isImporting: boolean,
+): Partial<Pick<Subject, 'tarballs' | 'isLocked' | 'manifests'>> {
   const file = path.join(folder, 'package-lock.json')
   if (!existsSync(file)) return {}
   const lock = attempt(() => JSON.parse(readFileSync(file, 'utf8')) as Lock)
   if (lock === undefined) throw wrongUsage(`${file} cannot be read: npm install writes it anew.`)
   const { packages = {} } = lock
-  if (packages['node_modules/platformctl'] === undefined) return {}
+  const isLocked = packages['node_modules/platformctl'] !== undefined
+  if (!isLocked && !isImporting) return {}
   const needed = Object.entries(packages).filter(([, one]) => !one.dev)
   const linked = needed.find(([, one]) => one.link)
   if (linked)
@@ -145,7 +156,8 @@ function packagesIn(folder: string): Partial<Pick<Subject, 'tarballs' | 'isLocke
       ? [inside(folder, path.resolve(folder, resolved.slice('file:'.length)))]
       : [],
   )
-  return { tarballs, isLocked: true }
+  const manifests = ['package.json', 'package-lock.json', ...tarballs]
+  return isLocked ? { tarballs, isLocked, manifests } : { manifests }
 }
 
 interface Lock {

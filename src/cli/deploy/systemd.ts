@@ -44,17 +44,19 @@ WantedBy=multi-user.target
 `
 
 export function systemdFiles(subject: Subject): readonly DeployFile[] {
-  const { definition, services, serverFolder, sources, tarballs } = subject
+  const { definition, services, serverFolder, sources, tarballs, manifests } = subject
   const config = definition === undefined ? '' : ` --config ${serverFolder}/${definition}`
   // Where a definition is found without its name.
   const home = definition === undefined ? `WorkingDirectory=-${serverFolder}\n` : ''
   const tarball = tarballs.find((one) => path.posix.basename(one).startsWith('platformctl-'))
+  const install =
+    manifests.length === 0 ? '' : `#   (cd ${serverFolder} && npm ci --omit=dev --ignore-scripts)\n`
   const copy =
     definition === undefined
       ? ''
       : `#   install -d ${serverFolder}
-#   cp -R --parents ${sources.join(' ')} ${serverFolder}
-#   chmod -R a+rX,go-w ${serverFolder}
+#   cp -R --parents ${[...sources, ...manifests].join(' ')} ${serverFolder}
+${install}#   chmod -R a+rX,go-w ${serverFolder}
 `
   const daemon = `# One Linux machine. As root, the executable, or the package with Node 22.18 or later in /usr/bin:
 #   install platformctl /usr/bin/
