@@ -281,6 +281,11 @@ test('where there is a lock file, images install what it names, with its tarball
   expect(await made('Dockerfile.dockerignore')).toContain(
     '!package-lock.json\n!vendor/platformctl-0.3.0.tgz\n',
   )
+  await lock({ resolved: 'file:../src/platformctl-0.3.0.tgz' })
+  expect(await run('init docker')).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('move it there, and run: npm install ./platformctl-0.3.0.tgz.'),
+  })
   await lock({ link: true, resolved: '../clone' })
   expect(await run('init docker')).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('npm pack') })
   await put('package-lock.json', '{')

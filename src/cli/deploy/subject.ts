@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import packageJson from '../../../package.json' with { type: 'json' }
+import { shellWord } from '../../core/daemon-record.ts'
 import { attempt } from '../../core/is-record.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import type { Service } from '../../core/service.ts'
@@ -117,14 +118,14 @@ function withImports(file: string, found = new Set<string>()): readonly string[]
 /** A path as a Dockerfile, a unit, a shell and YAML can name it without quoting. */
 const PLAIN = /^(?!-|\.\.(?:\/|$))[\p{L}\p{N}_.@+/-]+$/u
 
-function inside(folder: string, file: string): string {
+function inside(folder: string, file: string, next = ''): string {
   const name = path.relative(folder, file).replaceAll(path.sep, '/')
   if (name === '')
     throw wrongUsage(
       'the definition names its own folder, which may hold secrets: move those files into a folder of their own.',
     )
   const why = name.startsWith('..')
-    ? 'is not in the folder of the definition, which is what is deployed: move it there'
+    ? `is not in the folder of the definition, which is what is deployed: move it there${next}`
     : 'has a character that deployment files would have to quote: rename it'
   if (!PLAIN.test(name)) throw wrongUsage(`${name} ${why}.`)
   return name
@@ -151,11 +152,11 @@ function packagesIn(
     throw wrongUsage(
       `package-lock.json links ${linked[0]} to ${linked[1].resolved}, which is not in an image: run npm pack there, then npm install the tarball here.`,
     )
-  const tarballs = needed.flatMap(([, { resolved = '' }]) =>
-    resolved.startsWith('file:')
-      ? [inside(folder, path.resolve(folder, resolved.slice('file:'.length)))]
-      : [],
-  )
+  const tarballs = needed.flatMap(([, { resolved = '' }]) => {
+    if (!resolved.startsWith('file:')) return []
+    const file = path.resolve(folder, resolved.slice('file:'.length))
+    return [inside(folder, file, `, and run: npm install ${shellWord(`./${path.basename(file)}`)}`)]
+  })
   const manifests = ['package.json', 'package-lock.json', ...tarballs]
   return isLocked ? { tarballs, isLocked, manifests } : { manifests }
 }
