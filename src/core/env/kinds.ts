@@ -51,6 +51,8 @@ export interface KindOfValue {
   readonly example: string
   /** Its values are secret, whatever the variable says. */
   readonly secret?: true
+  /** Its values may begin with `[` or `<`, which elsewhere marks a placeholder. */
+  readonly bracketed?: true
   /** A range may bound it. */
   readonly measured?: true
   /** A warning about a well-formed value that leaves something open to others on the network. */
@@ -221,11 +223,13 @@ export const KINDS = {
     expected: 'an address, as course@example.com or Course <course@example.com>',
     type: '{ readonly name: string | undefined; readonly address: string }',
     example: 'Team <team@example.com>',
+    bracketed: true,
   },
   host: {
     parse: parseHost,
     expected: 'a host name or an IP address, without a scheme or a port',
     example: 'db.example.com',
+    bracketed: true,
     called: /(?:^|_)HOST(?:NAME)?$/,
     aliases: ['ip', 'hostname'],
   },
@@ -248,6 +252,7 @@ export const KINDS = {
     type: 'unknown',
     gives: 'the parsed value, or what the schema makes of it',
     example: '{"seats":12}',
+    bracketed: true,
   },
   origins: {
     parse: (text) => parseEach(text, parseOrigin),

@@ -24,6 +24,11 @@ const PLACEHOLDER = new RegExp(
   'i',
 )
 
+function isPlaceholder({ kind }: Variable, value: string): boolean {
+  const { bracketed, parse }: KindOfValue = KINDS[kind]
+  return PLACEHOLDER.test(value) && !(bracketed && /^[[<]/.test(value) && parse(value, {}) !== undefined)
+}
+
 /** Shorter than this, a secret can be guessed by trying. 16 base64 characters hold 96 bits. */
 const SHORTEST_SECRET = 16
 
@@ -138,7 +143,7 @@ export function valueFindings(
   const effect = closed === undefined ? ' and behaves as absent' : `, so ${closed}`
   const values = variable.rotates && expected === undefined ? splitList(value) : [value]
   const found = values.flatMap((one): ValueFinding[] => {
-    if (PLACEHOLDER.test(one)) {
+    if (isPlaceholder(variable, one)) {
       const malformed = expected === undefined ? '' : `, which is malformed${effect}`
       const cause = `${name} holds a placeholder${malformed}.`
       return [{ id: 'placeholder-value', severity, cause, fix: 'Set the real value, or remove the line.' }]

@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { createContract } from '../../../src/core/env/contract.ts'
 import { looksSecret } from '../../../src/core/env/exposure.ts'
+import type { Kind } from '../../../src/core/env/kinds.ts'
+import { validate } from '../../../src/core/env/validate.ts'
 import { validateAll, validateApi } from '../../../src/env.ts'
 
 const warned = (env: Record<string, string>) =>
@@ -86,6 +90,25 @@ test.each([
   ['banana', false],
 ] as const)('recognizes %j as a placeholder: %s', (value, is) => {
   expect(warned({ DEPLOY_ENVIRONMENT: value })).toEqual(is ? ['placeholder-value DEPLOY_ENVIRONMENT'] : [])
+})
+
+test.each<[Kind, string, ...string[]]>([
+  ['json', '[1,2]'],
+  ['json', '["a"]', 'malformed-value'],
+  ['json', '[]'],
+  ['json', '[1, two]', 'placeholder-value'],
+  ['json', 'null', 'placeholder-value'],
+  ['host', '[::1]'],
+  ['host', '[host]', 'placeholder-value'],
+  ['mailbox', '<a@b.example>'],
+  ['mailbox', '<your-address>', 'placeholder-value'],
+  ['text', '[1,2]', 'placeholder-value'],
+])('%s: %s is not a placeholder for brackets that its kind reads', (kind, value, ...ids) => {
+  const schema = kind === 'json' ? { schema: z.array(z.number()) } : {}
+  const variables = { SEATS: { kind, ...schema } }
+  const shop = { services: 'all', unlocks: 'a', absent: 'b', variables } as const
+  const { findings } = validate(createContract({ services: ['web'], groups: { shop } }), { SEATS: value })
+  expect(findings.flatMap(({ id, severity }) => (severity === 'notice' ? [] : id))).toEqual(ids)
 })
 
 test.each([
