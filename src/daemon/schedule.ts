@@ -4,6 +4,7 @@ import { UNCONFIRMED_KEPT_MS } from '../core/course/due.ts'
 import { createHours, type HoursOptions } from '../core/course/hours.ts'
 import { createWakes } from '../core/course/wakes.ts'
 import { MINUTE_MS } from '../core/durations.ts'
+import { faultName } from '../core/errors.ts'
 import { type Host, systemClock, type Timer } from '../core/host.ts'
 import { STALLED_MS } from '../core/incidents/conditions.ts'
 import { INCIDENTS_KEPT } from '../core/incidents/incident.ts'
@@ -46,7 +47,7 @@ export function startDispatching(host: Host, platform: OpenedPlatform, store: St
     run: async (signal) => {
       await wakes.hour(signal)
       if (signal.aborted) return 'stopped'
-      await forgetOld(platform, store, clock.now)
+      await forgetOld(platform, store, host)
       return 'done'
     },
     minute: wakes.minute,
@@ -112,10 +113,15 @@ export function startSchedule({
 export async function forgetOld(
   { ingest, course }: Pick<OpenedPlatform, 'ingest' | 'course'>,
   store: Store,
-  now: () => number,
+  { clock: { now }, log }: Pick<Host, 'clock' | 'log'>,
 ): Promise<void> {
+  // Visitors' events are optional: what holds them up is no fault of the hour.
+  const notPruned = (error: unknown) =>
+    log.warn('analytics_not_pruned', 'visitors’ events that are too old could not be deleted', {
+      fault: faultName(error),
+    })
   await oneByOne([
-    () => ingest.prune(),
+    () => ingest.prune().catch(notPruned),
     () => store.paymentEvents.prune(now() - PAYMENT_EVENTS_KEPT_MS),
     () => store.sending.prune(now() - COUNTED_MINUTES_KEPT_MS),
     () => store.feedback.prune(now() - FEEDBACK_EVENTS_KEPT_MS),

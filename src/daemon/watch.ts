@@ -118,7 +118,7 @@ export function keepWatch(
       // Where something else calls for the lessons, no hour of the schedule does it.
       if (isWeb && !options.schedule && clock.monotonic() - forgotAt >= HOUR_MS) {
         forgotAt = clock.monotonic()
-        forgetOld(platform, store, clock.now).catch((error: unknown) => {
+        forgetOld(platform, store, { clock, log }).catch((error: unknown) => {
           log.error('forgetting_failed', NOT_FORGOTTEN, { fault: faultName(error) })
           reportError(error)
         })
