@@ -85,14 +85,15 @@ async function price(input: SmokeInput, plan: string, id: string, currencies: Ma
     throw new Finding(`no such price in ${mode} mode: set ${variable} to an id of this account and mode.`)
   if (status !== 200) throw unexpected(status)
   const { active, type, recurring, currency, livemode, unit_amount: amount } = body
-  const interval = Object(recurring).interval
-  const wanted = ['week', 'month', 'year'].find((one) => plan.endsWith(`${one}ly`)) ?? interval
+  const { interval, interval_count: each = 1 } = Object(recurring) as Record<string, unknown>
+  const named = each === 1 ? String(interval) : `${String(each)} ${String(interval)}s`
+  const wanted = ['week', 'month', 'year'].find((one) => plan.endsWith(`${one}ly`)) ?? named
   if (active !== true) throw new Finding(`the price is archived: activate it, or set ${variable} to another.`)
   if (type !== 'recurring')
     throw new Finding(`the price is paid once: a subscription needs a recurring one in ${variable}.`)
-  if (interval !== wanted)
+  if (named !== wanted)
     throw new Finding(
-      `the price is paid by the ${String(interval)}, and this plan by the ${wanted}: set ${variable} to another.`,
+      `the price is paid by the ${named}, and this plan by the ${wanted}: set ${variable} to another.`,
     )
   if (mode !== 'unknown' && livemode !== (mode === 'live'))
     throw new Finding(`the price is of ${livemode ? 'live' : 'test'} mode, and the key of ${mode} mode.`)
@@ -100,7 +101,7 @@ async function price(input: SmokeInput, plan: string, id: string, currencies: Ma
   currencies.set(plan, String(currency))
   if (first !== undefined)
     throw new Finding(`the price is in ${String(currency)}, that of ${first} in ${other}: use one currency.`)
-  return `active, ${amountText(amount, currency)} a ${wanted}`
+  return `active, ${amountText(amount, currency)} ${each === 1 ? 'a' : 'every'} ${named}`
 }
 
 /** `€19.00`: amounts come in the currency's smallest unit, of which some currencies have no fraction. */

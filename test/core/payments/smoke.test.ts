@@ -116,9 +116,19 @@ test('a sound configuration is asked for everything once, with the key, and no s
 
 test('a price may have any interval if its plan names none, and messages name its variable', async () => {
   const weekly = { ...MONTHLY, recurring: { interval: 'week' } }
-  const { of } = await run(({ at }) => (at === 'GET /v1/prices/w' ? [200, weekly] : undefined), {
-    prices: { 'pro-plus': 'w', 'pro-weekly': 'w', 'pro-plus-monthly': 'w' },
-  })
+  const quarterly = { ...MONTHLY, recurring: { interval: 'month', interval_count: 3 } }
+  const answers: Record<string, typeof weekly> = { w: weekly, q: quarterly }
+  const { of } = await run(
+    ({ at }) => {
+      const price = answers[at.replace('GET /v1/prices/', '')]
+      return price && [200, price]
+    },
+    {
+      prices: { 'pro-plus': 'w', 'pro-weekly': 'w', 'pro-plus-monthly': 'w', lite: 'q', 'lite-monthly': 'q' },
+    },
+  )
+  expect(of('price lite')?.finding).toBe('active, €19.00 every 3 months')
+  expect(of('price lite-monthly')?.finding).toMatch(/^the price is paid by the 3 months, and/)
   expect(of('price pro-plus')?.finding).toBe('active, €19.00 a week')
   expect(of('price pro-weekly')?.state).toBe('passed')
   expect(of('price pro-plus-monthly')?.finding).toMatch(/set PAYMENTS_PRICE_PRO_PLUS_MONTHLY to/)
