@@ -73,6 +73,15 @@ describe('with a definition', () => {
     expect(stdout).toContain('2 names in the files are in no group of this platform')
     expect(stdout).toMatch(/KILN_REGIONS[\s\S]*Did you mean KILN_REGION/)
     expect((await run(['env', 'check', '.env'])).stdout).not.toContain('no group')
+    // A variable that only another service reads is known too.
+    const one = await run([
+      'preflight',
+      '--env-file=.env',
+      '--notices',
+      '--service=bookings',
+      '--format=json',
+    ])
+    expect(one.stdout).toContain('3 names in the files are in no group of this platform')
     await write('.env', 'KILN_API_KEY_FILE=/run/absent/key\n')
     expect((await run(['env', 'check', '.env', '--notices'])).stdout).not.toContain('no group')
   })

@@ -173,6 +173,7 @@ test.each<[type: string, origin: string | undefined, site: string | undefined, o
   },
 )
 
+const IPHONE = 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 Mobile/22F76'
 const BROWSER = { accept: 'text/html,*/*;q=0.8', 'user-agent': 'Mozilla/5.0 Firefox/140.0' }
 test.each<[Record<string, string>, boolean]>([
   [BROWSER, false],
@@ -188,6 +189,9 @@ test.each<[Record<string, string>, boolean]>([
   [{ ...BROWSER, 'user-agent': 'Barracuda Sentinel' }, true],
   [{ ...BROWSER, 'user-agent': 'Mozilla/5.0 Cubot' }, true],
   [{ ...BROWSER, 'user-agent': 'Mozilla/5.0 Robotics' }, false],
+  // People who follow a link inside of Instagram or Facebook.
+  [{ ...BROWSER, 'user-agent': `${IPHONE} Instagram 390.0.0.28.85 (iPhone15,3; iOS 18_5; de_DE)` }, false],
+  [{ ...BROWSER, 'user-agent': `${IPHONE} [FBAN/FBIOS;FBAV/512.0.0.46.109;FBDV/iPhone15,3]` }, false],
   [{ ...BROWSER, 'sec-purpose': 'prefetch;prerender' }, true],
   [{ ...BROWSER, purpose: 'Preview' }, true],
   [{ ...BROWSER, 'x-moz': 'prefetch' }, true],

@@ -280,6 +280,17 @@ describe.each(KEPT)('on %s', (kind) => {
     expect((await it.course.find(ADA.identity, course))?.state).toBe('confirmed')
   })
 
+  test('with spacing, a lesson that took hours of retries keeps the next one away from when it was sent', async () => {
+    const it = await courseWith(0, { kind, catalog: catalogOf({ ...pottery, spacingMs: 2 * DAY_MS }) })
+    await it.course.enrol({ ...ADA, course: 'pottery' })
+    it.answer(() => ({ kind: 'transient', scope: 'message', reason: 'greylisted' }))
+    await it.course.dispatch({ limit: 10 })
+    it.answer(({ key }) => ({ kind: 'sent', id: key }))
+    it.pass(5 * HOUR_MS)
+    expect(await it.course.dispatch({ limit: 10 })).toMatchObject({ sent: 1 })
+    expect(await it.course.find(ADA.identity, 'pottery')).toMatchObject({ dueAt: it.now() + 2 * DAY_MS })
+  })
+
   test('with spacing, a backlog of days is not caught up in a minute', async () => {
     const spaced = { ...pottery, spacingMs: DAY_MS }
     const it = await courseWith(0, { kind, catalog: catalogOf(spaced) })

@@ -89,6 +89,24 @@ describe.each(KEPT)('on %s', (kind) => {
   })
 })
 
+test('somebody imported into a course that follows the newest gets the lessons that they lack, whichever those are', async () => {
+  const it = await courseWith(0, { catalog })
+  const [first = '', second = '', third = '', last = ''] = lessons(4)
+  const had = { 'ada@example.com': [second, last], 'bob@example.com': ['a-lesson-of-before', first] }
+  const lines = Object.entries(had).map(([who, names]) => `${who},daily,2026-01-02,form,${names.join(' ')}\n`)
+  const { people } = reading(`address,course,${CONSENT},sent_lessons\n${lines.join('')}`)
+  await all(it.course.admit(people, { dryRun: false, file: 'people.csv' }, OPS))
+  for (let day = 0; day < 4; day += 1) {
+    await it.course.dispatch({ limit: 10 })
+    it.pass(DAY_MS)
+  }
+  expect((await it.course.find('ada@example.com'))?.sentLessons).toEqual([second, last, first, third])
+  expect((await it.course.find('bob@example.com'))?.sentLessons).toEqual([
+    ...['a-lesson-of-before', first],
+    ...[second, third, last],
+  ])
+})
+
 test.each(['admit', 'enrol'] as const)(
   'somebody who is erased just before the store is asked to %s them stays out',
   async (how) => {
