@@ -264,9 +264,14 @@ test('without options a command acts on the one daemon that runs here, and says 
   // Also a service of another process with the same folder.
   const record = await readFile(at('data/daemon.json'), 'utf8')
   const { urls, ...one } = JSON.parse(record)
-  const others = [{ ...one, pid: process.pid, urls: { agent: 'http://127.0.0.1:1' } }]
+  const others = [
+    { ...one, pid: process.pid, urls: { agent: 'http://127.0.0.1:1' } },
+    // It crashed, and another program may listen there by now.
+    { ...one, pid: 2 ** 30, urls: { api: 'http://127.0.0.1:2' } },
+  ]
   await writeFile(at('data/daemon.json'), JSON.stringify({ ...one, urls: { web: urls.web }, others }))
   expect((await run(['health', '--service', 'agent'])).stdout).toContain('http://127.0.0.1:1')
+  expect((await run(['health', '--service', 'api'])).stdout).not.toContain('http://127.0.0.1:2')
   await writeFile(at('data/daemon.json'), record)
   expect((await run(['course', 'status'], { cwd: at('srv') })).stderr).toContain(
     `a daemon runs here with --data ${at('data')}; name that`,
@@ -437,7 +442,11 @@ test.runIf(process.getuid?.() === 0)(
 )
 
 /** A daemon of this process, as its record and its pointer say it. */
-async function recorded({ at, file }: Awaited<ReturnType<typeof school>>, definition = file) {
+async function recorded(
+  { at, file }: Awaited<ReturnType<typeof school>>,
+  definition: string | null = file,
+  envFiles: readonly string[] = [],
+) {
   await mkdir(at('data'), { recursive: true })
   writeRecord(at('data'), {
     version: 1,
@@ -447,7 +456,7 @@ async function recorded({ at, file }: Awaited<ReturnType<typeof school>>, defini
     build: null,
     platform: { name: 'Kiln School', definition, fingerprint: null },
     store: { kind: 'sqlite', location: at('data/platform.sqlite') },
-    envFiles: [],
+    envFiles,
     schedule: true,
     urls: {},
   })
@@ -488,3 +497,21 @@ test('a daemon or a demo that is started takes nothing over from the daemon that
   expect(await chosen('preflight')).toEqual(['Kiln School', it.at('data')])
   for (const name of ['daemon', 'demo']) expect(await chosen(name)).toEqual(['platformctl', undefined])
 })
+
+test.runIf(process.getuid?.() === 0)(
+  'any env file of a daemon that another user could have written is enough not to use it, also without a definition',
+  async () => {
+    const it = await school()
+    const files = [it.at('srv/kiln.env'), it.at('srv/more.env')]
+    await writeFile(it.at('srv/more.env'), '')
+    await recorded(it, null, files)
+    onTestFinished(leavePointer(it.at('state/platformctl/daemons'), it.at('data')))
+    expect((await it.run(['env', 'list'])).stderr).toContain('acting on the daemon that runs here')
+    for (const file of files) {
+      await chown(file, 65_534, 65_534)
+      const { stderr } = await it.run(['env', 'list'])
+      expect(stderr).toContain(`is not used. The file belongs to another user (${file}).`)
+      await chown(file, 0, 0)
+    }
+  },
+)

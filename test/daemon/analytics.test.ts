@@ -109,9 +109,14 @@ test('a batch of another form, of over 500 events or 256 KB, or of another media
     [`{"events":${'['.repeat(100_000)}`, 400],
     [{ events: [event({ text: 'x'.repeat(270_000) })] }, 413],
   ] as const) {
-    const answer = await post(body)
-    expect(answer.status).toBe(status)
-    expect(answer.body).toMatchObject({ code: status === 413 ? 'payload_too_large' : 'bad_request', status })
+    // Also from a client that objects, whose events nobody keeps.
+    for (const answer of [await post(body), await post(body, { 'Sec-GPC': '1' })]) {
+      expect(answer.status).toBe(status)
+      expect(answer.body).toMatchObject({
+        code: status === 413 ? 'payload_too_large' : 'bad_request',
+        status,
+      })
+    }
   }
   expect((await post('events=1', { 'Content-Type': 'application/x-www-form-urlencoded' })).status).toBe(415)
   expect((await post({ events: [] }, { 'Content-Encoding': 'gzip' })).status).toBe(415)
@@ -165,6 +170,8 @@ test('Global Privacy Control is an objection: nothing of the request is kept', a
     body: { accepted: 0, dropped: { opted_out: 2 }, stored: false },
   })
   expect(await readdir(folder)).toEqual([])
+  // Only its 1 is one.
+  expect((await post({ events: [event()] }, { 'Sec-GPC': '0' })).body).toMatchObject({ stored: true })
 })
 
 test('batches older than the retention time are deleted, together with their counts', async () => {

@@ -158,11 +158,18 @@ test('a logo that exists and cannot be read is a fault', async () => {
 test('a course has at least one lesson and at most 365', async () => {
   const days = (count: number, folder: string) =>
     Object.fromEntries(Array.from({ length: count }, (_, n) => [`${folder}/${n}.md`, '']))
-  const { read } = await folderOf({ ...days(366, 'long'), ...days(365, 'year'), 'empty/a.txt': '' })
+  const { read } = await folderOf({
+    ...days(366, 'long'),
+    ...days(365, 'year'),
+    'empty/a.txt': '',
+    'other/de/1.md': '',
+  })
   const of = (lessons: string) => faultsIn(read({ courses: { firing: { lessons } } }))
   expect(of('year')).toEqual([])
   expect(of('long')).toEqual(['courses.firing.lessons: The course has 366 lessons, and 365 are the most.'])
   expect(of('empty')).toEqual(['courses.firing.lessons: The folder "empty" holds no lessons.'])
+  // Translations are of lessons, and take no one's place.
+  expect(of('other')).toEqual(['courses.firing.lessons: The folder "other" holds no lessons.'])
   expect(of('none')).toEqual(['courses.firing.lessons: There is no folder "none".'])
   expect(of('empty/a.txt')).toEqual(['courses.firing.lessons: There is no folder "empty/a.txt".'])
 })

@@ -133,11 +133,19 @@ test.each<[name: string, text: string, cause: RegExp, fix: RegExp]>([
     /imports kiln-of-nobody/,
     /npm install kiln-of-nobody/,
   ],
+  ['s.ts', `import './broken.ts'\nexport default {}`, /^It throws TypeError while it loads\.$/, /node/],
+  [
+    't.ts',
+    `throw Object.assign(new Error(), { name: '${CANARY} 4711' })`,
+    /^Line 1: It throws something/,
+    /node/,
+  ],
   ['o.json', `{\n  "name": "${CANARY}",\n}`, /^Line 3, column 1: JSON allows no comma/, /Remove the comma/],
   ['p.json', `{\n  // ${CANARY}\n}`, /^Line 2, column 3: JSON allows no comments/, /platform\.config\.ts/],
   ['q.json', `{ "name": ${CANARY} }`, /this is not JSON/, /Correct it/],
   ['r.json', ``, /^Line 1, column 1: this is not JSON/, /Correct it/],
 ])('%s: %j is one sentence that names the file and quotes nothing', async (name, text, cause, fix) => {
+  await write('broken.ts', `throw new TypeError('${CANARY}')`)
   await write(name, text)
   const fault: unknown = await load({ file: name, deadlineMs: 300 }).catch((error: unknown) => error)
   expect(fault).toMatchObject({
