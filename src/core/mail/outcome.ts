@@ -190,6 +190,11 @@ export const HTTP_OUTCOMES = {
     matches: oneOf(413),
     outcome: permanent('the message is larger than the mail provider takes'),
   },
+  'gateway-silent': {
+    when: '504, 522, 524',
+    matches: oneOf(504, 522, 524),
+    outcome: { kind: 'unknown', reason: 'the mail provider’s gateway timed out' },
+  },
   'message-deferred': {
     when: '408, 409 (our key is at work, or had other bytes), 425, or 5xx; `Retry-After` is kept, up to an hour',
     matches: oneOf(5, 408, 409, 425),

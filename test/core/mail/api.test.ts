@@ -334,7 +334,7 @@ test.each<[how: string, answer: (response: ServerResponse) => void, fault?: stri
   ['refuses the key (401)', status(401), 'the mail provider refused the key (401)'],
   ['refuses the key (403)', status(403), 'the mail provider refused the key (403)'],
   ['is away (502)', status(502), 'the mail provider cannot take the message now (502)'],
-  ['is away (504)', status(504), 'the mail provider cannot take the message now (504)'],
+  ['is away (504)', status(504), 'the mail provider’s gateway timed out (504)'],
   ['drops the line', (response) => void response.destroy(), 'the mail provider does not answer'],
 ])('of a provider that %s to an empty request, verifying says so', async (_, answer, fault) => {
   const { mailer, received } = await provider(answer)
