@@ -84,9 +84,10 @@ export function readVote(
 const isId = (value: unknown) => typeof value === 'string' && /^[\w-]{1,80}$/.test(value)
 
 /** A stolen witness signs what it likes: its vote must have the form of one. */
-function isVote({ view, outage, closers, closed }: Record<string, unknown>): boolean {
+function isVote({ view, mute = false, outage, closers, closed }: Record<string, unknown>): boolean {
   return (
     ['reachable', 'unreachable', 'unknown'].includes(String(view)) &&
+    typeof mute === 'boolean' &&
     Array.isArray(closed) &&
     closed.every(isId) &&
     isRecord(closers) &&

@@ -18,6 +18,8 @@ type Closers = Readonly<Record<string, string>>
 export interface Vote {
   readonly name: string
   readonly view: View
+  /** It has nobody to tell: another claims an outage if there is one. */
+  readonly mute?: boolean
   readonly outage?: Outage | undefined
   readonly closers: Closers
   /** Ids of outages whose end was announced, the newest last. */
@@ -25,7 +27,7 @@ export interface Vote {
 }
 
 /** Kept over restarts; counts are of rounds in a row. */
-export interface Voting extends Omit<Vote, 'name' | 'view'> {
+export interface Voting extends Omit<Vote, 'name' | 'view' | 'mute'> {
   /** An outage whose end nobody can announce: those who might are gone. */
   readonly forgotten?: string | undefined
   readonly unclaimed: number
@@ -47,6 +49,7 @@ export interface Seen {
 interface RoundInput {
   readonly self: string
   readonly view: View
+  readonly mute?: boolean
   /** Of the others, one for each. */
   readonly heard: readonly Vote[]
   readonly configured: number
@@ -74,9 +77,14 @@ const ENDS_KEPT = 20
  * twice, so that a partition or a restart repeats no announcement; of fewer than three, by the one that announced it.
  * Compares no clocks: a vote counts for the round in which it was asked for.
  */
-export function nextRound({ self, view, heard, configured, before, since, newId }: RoundInput): Round {
-  const votes = [{ name: self, view }, ...heard].toSorted((a, b) => (a.name < b.name ? -1 : 1))
+export function nextRound({ self, view, mute, heard, configured, before, since, newId }: RoundInput): Round {
+  const votes = [{ name: self, view, mute }, ...heard].toSorted((a, b) => (a.name < b.name ? -1 : 1))
   const named = (wanted: View) => votes.flatMap((one) => (one.view === wanted ? [one.name] : []))
+  const able = votes.flatMap((one) => (one.mute ? [] : [one.name]))
+  const inLine = (names: readonly string[]) => {
+    const telling = names.filter((name) => able.includes(name))
+    return telling.length > 0 ? telling : names
+  }
   const seen: Seen = { unreachable: named('unreachable'), reachable: named('reachable'), configured }
   const { unreachable, reachable } = seen
   const isMajority = (count: number) => count * 2 > configured
@@ -92,7 +100,7 @@ export function nextRound({ self, view, heard, configured, before, since, newId 
   const none = { closed, closers, forgotten: before.forgotten, unclaimed: 0, clear: 0, silent: 0 }
 
   if (known === undefined || (known.phase === 'claimed' && silent > PATIENCE)) {
-    const rank = unreachable.indexOf(self)
+    const rank = inLine(unreachable).indexOf(self)
     if (!agreed || rank === -1) return { after: none, seen }
     if (before.unclaimed < rank * PATIENCE)
       return { after: { ...none, unclaimed: before.unclaimed + 1 }, seen }
@@ -105,8 +113,8 @@ export function nextRound({ self, view, heard, configured, before, since, newId 
     return { after: { ...none, outage: { ...known, phase: 'open' } }, announces: 'open', seen }
   }
   const clear = reachable.length > unreachable.length ? before.clear + 1 : 0
-  const rank = votes.findIndex(({ name }) => name === self)
-  const isNext = known.by === self || silent > (rank + 1) * PATIENCE
+  const rank = inLine(votes.map(({ name }) => name)).indexOf(self)
+  const isNext = known.by === self || (rank !== -1 && silent > (rank + 1) * PATIENCE)
   const closer =
     closers[known.id] ?? (isNext && clear >= CLEAR_ROUNDS && isMajority(votes.length) ? self : undefined)
   if (clear >= CLEAR_ROUNDS && (configured < 3 ? known.by === self : hasMajority(known.id, self)))

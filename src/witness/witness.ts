@@ -47,6 +47,7 @@ const ROUNDS_AGREE = 2
 export async function startWitness(host: Host, options: WitnessOptions) {
   const { clock, random, log } = host
   const { own, platform, channels, publish, network, roundMs = ROUND_MS } = options
+  const isMute = channels.length === 0
   const peers = [...new Set(options.peers)]
   const state = path.join(options.dataFolder, STATE)
   const file = path.join(options.dataFolder, 'witness.sqlite')
@@ -155,6 +156,7 @@ export async function startWitness(host: Host, options: WitnessOptions) {
     const next = nextRound({
       self: own.name,
       view,
+      mute: isMute,
       heard: votes,
       configured: peers.length + 1 - copies.size,
       before: voting,
@@ -187,7 +189,7 @@ export async function startWitness(host: Host, options: WitnessOptions) {
     // A full disk must not silence a witness, nor those that wait for the outage that it has claimed.
     if (failure !== undefined && fault === undefined) log.error('not_kept', NOT_KEPT)
     fault = failure === undefined ? ((await unheardOf(outage)) ?? unread ?? unpublished) : NOT_KEPT
-    if (channels.length === 0) fault ??= NO_CHANNEL
+    if (isMute) fault ??= NO_CHANNEL
   }
 
   /** That alerts of this outage do not arrive. */
@@ -230,7 +232,7 @@ export async function startWitness(host: Host, options: WitnessOptions) {
     /** The signed vote that answers a peer’s question. */
     vote(nonce: string) {
       const { outage, closers, closed } = voting
-      const vote = JSON.stringify({ name: own.name, nonce, view, outage, closers, closed })
+      const vote = JSON.stringify({ name: own.name, nonce, view, mute: isMute, outage, closers, closed })
       return { vote, signature: sign(vote, key) }
     },
     /** One round at once, for tests. */

@@ -27,6 +27,7 @@ const SHOWN_AFTER_ROUNDS = 6
 interface Actor {
   readonly name: string
   running: boolean
+  readonly mute: boolean
   streak: number
   view: View
   voting: Voting
@@ -54,6 +55,8 @@ function story(seed: number): Story {
     running: true,
     streak: 0,
     view: 'reachable',
+    // It has no channel: others tell, as soon as it tells them so.
+    mute: index === 0 && seed % 3 === 0,
     voting: NOTHING_SEEN,
     announced: [],
   }))
@@ -103,13 +106,14 @@ function story(seed: number): Story {
           ? [
               other === liar
                 ? lie(liar.name, actors, roll)
-                : { ...other.voting, name: other.name, view: other.view },
+                : { ...other.voting, name: other.name, view: other.view, mute: other.mute },
             ]
           : [],
       )
       const { after, announces } = nextRound({
         self: actor.name,
         view: actor.view,
+        mute: actor.mute,
         heard,
         configured: count,
         before: actor.voting,
@@ -214,6 +218,18 @@ const round = (
   before = NOTHING_SEEN,
   view: View = 'unreachable',
 ) => nextRound({ self: 'b', view, heard, configured, before, since: 0, newId: () => 'b-1' })
+
+test.each([
+  ['the only one', [], 1, true],
+  ['beside one that sees it too', [vote('c', 'unreachable')], 3, false],
+  ['beside others with nobody to tell', [{ ...vote('c', 'unreachable'), mute: true }], 3, true],
+] as const)('a witness with nobody to tell, %s, claims an outage: %s', (_, heard, configured, claims) => {
+  const asked = { self: 'b', view: 'unreachable', mute: true, heard, configured, since: 0 } as const
+  let voting = NOTHING_SEEN
+  for (let rounds = 0; rounds < 20; rounds += 1)
+    voting = nextRound({ ...asked, before: voting, newId: () => 'b-1' }).after
+  expect(voting.outage !== undefined).toBe(claims)
+})
 
 test.each([
   ['alone', [], 1, true],
