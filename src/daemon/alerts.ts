@@ -21,10 +21,10 @@ import { prerequisitesOf } from '../core/incidents/prerequisites.ts'
 import { alertText } from '../core/incidents/text.ts'
 import type { Held } from '../core/mail/holds.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
+import { namesakeProbeName } from '../core/service.ts'
 import { createLabels } from '../core/status/words.ts'
 import type { Store } from '../core/store/store.ts'
 import { type KnownAlerts, keptAlerts, openSpareAlerts, type SpareAlerts } from './spare-alerts.ts'
-import { meaningOf } from './status.ts'
 
 const ID_BYTES = 9
 const REPAIRED = 'the clock was set back: incidents and silences of times to come were repaired'
@@ -52,11 +52,13 @@ export function alertChannels(
   const heartbeats = new Set(platform.heartbeats.map(({ name }) => heartbeatProbeName(name)))
   const textOf = (incident: StoredIncident, kind: MessageKind) => {
     const cause = isStoreRefused && incident.cause === 'store' ? 'store_refused' : incident.cause
+    const { group = cause, meaning } = platform.probes.find(({ name }) => name === cause) ?? {}
     const advice = adviceFor(cause, {
       label: labels.probe(cause),
-      isService: labels.isService(cause),
+      isService: platform.services.some(({ name }) => [name, namesakeProbeName(name)].includes(cause)),
       isHeartbeat: heartbeats.has(cause),
-      absent: meaningOf(platform, cause, labels.messages),
+      meaning,
+      absent: platform.contract.group(group)?.absent,
     })
     const { isService } = labels
     const page = advice.isDown ? undefined : link

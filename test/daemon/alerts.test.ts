@@ -486,6 +486,24 @@ test('a stop waits for the message in flight, and no round is taken after it', a
   expect(await store.incidents.list(9)).toHaveLength(1)
 })
 
+test.each([
+  ['oven', 'nothing that needs Oven works.'],
+  ['loans', 'Loans cannot be booked.'],
+  ['payments_service', 'nothing that asks Payments service works.'],
+])('an alert about %s says what its failure means: %s', async (probe, means) => {
+  const definition = {
+    preset: 'base',
+    services: { web: {}, payments: { port: 4020, health: '/up' } },
+    probes: {
+      oven: { service: 'web', tcp: 'oven.example:80' },
+      loans: { service: 'web', meaning: 'Loans cannot be booked.', check: () => ({ state: 'failing' }) },
+    },
+  } as const
+  const { machine, events } = await scene({ platform: resolvePlatform(definition, { folder: '/' }) })
+  await machine().rounds(2, { [probe]: 'failing' })
+  expect(events[0]?.data.text).toContain(`\nWhat it means: ${means}\n`)
+})
+
 /** A school whose kilns and bookings need the store. */
 const kilns = resolvePlatform(
   {
@@ -524,7 +542,7 @@ describe.each(KEPT)('on %s', (kind) => {
     await rounds(3, { store: 'ok', kiln: 'failing', bookings: 'ok' })
     expect(told().slice(1)).toEqual(['kiln opened', 'store closed'])
     const fired = events.find(({ data }) => data.cause === 'kiln')
-    expect(fired?.data.text).toContain('What it means: the platform works as without it (no firings)')
+    expect(fired?.data.text).toContain('What it means: no firings.\n')
     await rounds(3, { store: 'ok', kiln: 'ok', bookings: 'ok' })
     expect(told().slice(3)).toEqual(['kiln closed'])
   })

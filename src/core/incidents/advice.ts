@@ -169,14 +169,20 @@ const OWN: Readonly<Record<string, Partial<Advice>>> = {
 
 export function adviceFor(
   cause: string,
-  about: Readonly<Record<'label' | 'absent', string> & Record<'isService' | 'isHeartbeat', boolean>>,
+  about: Readonly<
+    Record<'isService' | 'isHeartbeat', boolean> &
+      Record<'label', string> &
+      Record<'meaning' | 'absent', string | undefined>
+  >,
 ): Advice {
-  const { label, isService, isHeartbeat, absent } = about
+  const { label, isService, isHeartbeat, meaning, absent } = about
+  const stored = cause === 'datastore' ? ', and what it stores cannot be reached' : ''
+  const without = absent && `the platform works as without it (${absent})${stored}`
   const means = isService
     ? `nothing that asks ${label} works`
     : isHeartbeat
       ? 'a job did not run, or failed: what it does is not done'
-      : `the platform works as without it (${absent}), and what it stores cannot be reached`
+      : (meaning?.replace(/\.$/, '') ?? without ?? `nothing that needs ${label} works`)
   const runbook = isHeartbeat ? 'heartbeat-late' : 'probe-failing'
   return { label, means, command: 'platformctl health --deep', runbook, ...OWN[cause] }
 }

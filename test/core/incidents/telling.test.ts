@@ -462,7 +462,7 @@ test('an alert by mail has the text as it is, the Date of what it is about, and 
   expect(html).toContain('<title>Mail &lt;is&gt; failing</title>')
 })
 
-const plain = { label: 'Pots', isService: false, isHeartbeat: false, absent: 'no pots' }
+const plain = { label: 'Pots', isService: false, isHeartbeat: false, meaning: undefined, absent: 'no pots' }
 
 test('advice for a known cause replaces the general advice for services, jobs and other probes', () => {
   expect(adviceFor('store', { ...plain, label: 'Store' })).toMatchObject({
@@ -473,7 +473,6 @@ test('advice for a known cause replaces the general advice for services, jobs an
   expect(adviceFor('lessons_late', plain)).toMatchObject({ label: 'Lessons', words: { is: 'are late' } })
   const other = adviceFor('pots', plain)
   expect(other).toMatchObject({ label: 'Pots', runbook: 'probe-failing' })
-  expect(other.means).toContain('no pots')
   expect(adviceFor('pots', { ...plain, isService: true }).means).toContain('asks Pots')
   expect(adviceFor('pots', { ...plain, isHeartbeat: true }).runbook).toBe('heartbeat-late')
   // A store without a free connection is not one that fails: its runbook says how to get more.
@@ -482,6 +481,17 @@ test('advice for a known cause replaces the general advice for services, jobs an
   expect(adviceFor('schedule_stalled', plain).means).toMatch(
     /^lessons are late, or old records stay: .*schedule_failed/,
   )
+})
+
+test.each([
+  ['pots', { meaning: 'Nothing is fired.' }, 'Nothing is fired'],
+  ['pots', { meaning: 'is it off?' }, 'is it off?'],
+  ['pots', {}, 'the platform works as without it (no pots)'],
+  ['pots', { absent: undefined }, 'nothing that needs Pots works'],
+  ['datastore', {}, 'the platform works as without it (no pots), and what it stores cannot be reached'],
+  ['pots', { isService: true, meaning: 'not checked' }, 'nothing that asks Pots works'],
+])('an alert about the probe %s with %j says: %s', (cause, about, means) => {
+  expect(adviceFor(cause, { ...plain, ...about }).means).toBe(means)
 })
 
 test.each(['store', 'job_store', 'mail', 'payments', 'sharedstore', 'pots', ...Object.keys(CONDITIONS)])(
