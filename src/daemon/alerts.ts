@@ -1,5 +1,5 @@
 import { trailing } from '../core/calls.ts'
-import type { Places } from '../core/daemon-record.ts'
+import { type Places, recordedStore } from '../core/daemon-record.ts'
 import { MINUTE_MS, MOST_SKEW_MS } from '../core/durations.ts'
 import type { Settings } from '../core/env/settings.ts'
 import { faultName } from '../core/errors.ts'
@@ -20,10 +20,12 @@ import { type Channel, createAlertLanes } from '../core/incidents/lanes.ts'
 import { prerequisitesOf } from '../core/incidents/prerequisites.ts'
 import { alertText } from '../core/incidents/text.ts'
 import type { Held } from '../core/mail/holds.ts'
+import { sha256 } from '../core/network/aws-signature.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
 import { namesakeProbeName } from '../core/service.ts'
 import { createLabels } from '../core/status/words.ts'
 import type { Store } from '../core/store/store.ts'
+import { storeAddress } from './options.ts'
 import { type KnownAlerts, keptAlerts, openSpareAlerts, type SpareAlerts } from './spare-alerts.ts'
 
 const ID_BYTES = 9
@@ -85,12 +87,13 @@ export function startAlerts(
   host: Host,
   parts: {
     readonly store: Pick<Store, 'incidents'>
-    readonly platform: Pick<ResolvedPlatform, 'probes' | 'services'>
+    readonly platform: Pick<ResolvedPlatform, 'name' | 'probes' | 'services'>
     readonly settings: Settings
     readonly channels: readonly Channel[]
     /** Of which causes subscribers of the status page hear; undefined: nothing is mailed to them. */
     readonly visitorsHear?: (cause: string) => boolean
     readonly held?: Held
+    readonly dataFolder: string
     /** Where incidents outlive the process while the store fails: the first that can be written. */
     readonly files?: readonly string[]
     /** Causes that were found failing before the first round, which is the second for them. */
@@ -100,6 +103,8 @@ export function startAlerts(
   const { clock, timer, random, log } = host
   const { platform, settings, channels, held, files = [], suspects = [] } = parts
   const own = parts.store.incidents
+  const { location } = recordedStore(storeAddress(settings, parts.dataFolder))
+  const storeKey = sha256(JSON.stringify([platform.name, location])).slice(0, 8)
   const causes = new Set<string>([...platform.probes.map(({ name }) => name), ...Object.keys(CONDITIONS)])
   const prerequisites = prerequisitesOf(platform, settings)
   const stopping = new AbortController()
@@ -245,8 +250,8 @@ export function startAlerts(
       const isNew = spare === undefined || tell === tellOwn
       spare ??= openSpare()
       const { incidents, keep } = await spare
-      // Use the same id on every machine, so that a receiver can deduplicate their messages.
-      const idOf = (cause: string) => `${cause}-${Math.floor(clock.now() / 600_000)}`
+      // All processes of one store make the same id, so that a receiver can deduplicate their messages.
+      const idOf = (cause: string) => `${cause}-${Math.floor(clock.now() / 600_000)}-${storeKey}`
       next = await followIn(incidents, reports, idOf)
       const note = () => keep(clock.now())
       await note()

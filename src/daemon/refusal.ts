@@ -39,7 +39,8 @@ export async function tellRefusal(host: Host, options: Started, error: unknown, 
   // Without its store, a file remembers the message for the next start.
   const files = alertsFiles(dataFolder, pointerFolder)
   if (pointerFolder !== undefined) attempt(() => mkdirSync(pointerFolder, { recursive: true, mode: 0o755 }))
-  const alerts = startAlerts(host, { store: store ?? NO_STORE, platform, settings, channels, files })
+  const parts = { store: store ?? NO_STORE, platform, settings, channels, dataFolder, files }
+  const alerts = startAlerts(host, parts)
   const reason = `${refused}; the daemon refused to start`
   const report = { service: WEB, probes: { [cause]: { state: 'failing', checked: true, reason } as const } }
   try {

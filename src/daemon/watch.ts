@@ -93,6 +93,7 @@ export function keepWatch(
     channels,
     ...(mailsVisitors && { visitorsHear: visitorsHear(definition) }),
     held: mailService.held,
+    dataFolder,
     files: alertsFiles(dataFolder, pointerFolder),
     // A process that ends again soon looks only once, and an incident needs two looks.
     suspects: isWeb && restartReason(starts, clock.now()) !== undefined ? ['restart_loop'] : [],

@@ -1,5 +1,5 @@
 import { existsSync, statSync } from 'node:fs'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openInbox } from '../../src/cli/demo/inbox.ts'
@@ -69,6 +69,7 @@ async function scene({
     files = [],
     timer = systemClock,
     channels,
+    dataFolder = '/data',
     now = Date.UTC(2026, 10, 21, 9),
   }: {
     readonly on?: Store
@@ -76,13 +77,14 @@ async function scene({
     readonly files?: readonly string[]
     readonly timer?: Timer
     readonly channels?: readonly Channel[]
+    readonly dataFolder?: string
     readonly now?: number
   } = {}) => {
     const time = { now }
     const host = hostAt(() => time.now, {}, timer)
     const settings = readSettings(platform, env)
     const told = channels ?? alertChannels(host.clock, platform, settings)
-    const alerts = startAlerts(host, { store: on, platform, settings, channels: told, files })
+    const alerts = startAlerts(host, { store: on, platform, settings, channels: told, files, dataFolder })
     onTestFinished(() => alerts.stop())
     const round = async (...reports: HealthReport[]) => {
       time.now += 60_000
@@ -138,7 +140,7 @@ test('the id of an incident never begins with a hyphen, which alert ack would ta
   const bytes = (count: number) => new Uint8Array(count).fill(0xfb)
   const alerts = startAlerts(
     { ...hostAt(Date.now), random: { bytes, fraction: () => 0 } },
-    { store, platform: learning, settings: readSettings(learning, {}), channels: [] },
+    { store, platform: learning, settings: readSettings(learning, {}), channels: [], dataFolder: '/data' },
   )
   onTestFinished(() => alerts.stop())
   for (let look = 0; look < 2; look += 1) await alerts.follow([report('web', { mail: 'failing' })])
@@ -307,8 +309,8 @@ test.each(['writes', 'all'] as const)(
     const worse = { mail: 'failing', payments: 'failing' } as const
     await rounds(3, worse)
     expect(told()).toEqual(['mail opened', 'payments opened'])
-    // The same on every machine, for ten minutes: a receiver tells repeats by it.
-    expect(ids[1]).toBe(`alert.payments-${Math.floor(Date.UTC(2026, 10, 21, 9, 4) / 600_000)}.opened`)
+    const tenMinutes = Math.floor(Date.UTC(2026, 10, 21, 9, 4) / 600_000)
+    expect(ids[1]).toMatch(new RegExp(`^alert\\.payments-${tenMinutes}-[0-9a-f]{8}\\.opened$`))
     state.broken = 'no'
     await rounds(1, worse)
     const known = await store.incidents.list(9)
@@ -319,6 +321,36 @@ test.each(['writes', 'all'] as const)(
     expect(isSent).toEqual([true, true])
     await rounds(4, { mail: 'ok', payments: 'ok' })
     expect(told().sort()).toEqual(['mail closed', 'mail opened', 'payments closed', 'payments opened'])
+  },
+)
+
+const postgres = (database: string) => ({ STORE_URL: `postgres://ada:pass@db.example/${database}` })
+const NAMED = { platform: resolvePlatform({ preset: 'base', name: 'Kiln' }, { folder: '/' }) }
+interface Place {
+  readonly platform?: ResolvedPlatform
+  readonly store?: Readonly<Record<string, string>>
+  readonly dataFolder?: string
+}
+
+test.each<[what: string, incidents: number, one: Place, other: Place]>([
+  ['two processes of a data folder', 1, {}, {}],
+  ['two data folders', 2, {}, { dataFolder: '/other' }],
+  ['two machines on one PostgreSQL', 1, { store: postgres('a') }, { store: postgres('a'), dataFolder: '/b' }],
+  ['two databases', 2, { store: postgres('a') }, { store: postgres('b') }],
+  ['two platforms with the same path in their containers', 2, {}, NAMED],
+])(
+  'while the store of %s fails, a receiver hears of this many incidents: %i',
+  async (_, incidents, ...places) => {
+    const heard: (string | undefined)[] = []
+    for (const { platform = learning, store, dataFolder = '/data' } of places) {
+      const { machine, state, events, url } = await scene({ platform })
+      state.broken = 'all'
+      const env = { ALERT_WEBHOOK_URL: url, ...store }
+      await machine({ dataFolder, env }).rounds(2, { store: 'failing' })
+      heard.push(events[0]?.data.incident)
+    }
+    expect(heard).toEqual([0, 1].map(() => expect.stringMatching(/^store-/)))
+    expect(new Set(heard).size).toBe(incidents)
   },
 )
 
@@ -737,6 +769,21 @@ test('what was kept of alerts stays while nothing can be written in its place, s
   it.state.broken = 'no'
   await run(4, { store: 'ok' })
   expect(it.told()).toEqual(['store opened', 'store closed'])
+})
+
+test('what an older build told while the store failed ends under the id that it had there', async () => {
+  const it = await scene()
+  const file = path.join(await emptyFolder(), 'alerts.json')
+  const { run } = restarts(it, [file])
+  it.state.broken = 'all'
+  await run(2, { store: 'failing' })
+  const kept = await readFile(file, 'utf8')
+  await writeFile(file, kept.replaceAll(/(store-\d+)-\w+/g, '$1'))
+  await run(2, { store: 'failing' })
+  it.state.broken = 'no'
+  await run(4, { store: 'ok' })
+  expect(it.told()).toEqual(['store opened', 'store closed'])
+  expect(it.incidents('closed')).toEqual([expect.stringMatching(/^store-\d+$/)])
 })
 
 test.each([

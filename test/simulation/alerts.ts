@@ -34,6 +34,7 @@ const PROBES: Readonly<Record<string, { readonly service: string; readonly needs
 const NAMES = Object.keys(PROBES)
 const needsOf = (probe: string) => PROBES[probe]?.needs ?? []
 const platform = {
+  name: 'Kiln',
   probes: Object.entries(PROBES).map(([name, { service, needs }]) => ({
     name,
     service,
@@ -284,7 +285,7 @@ export async function simulateAlerts(input: {
       ms === 7 * SECOND ? NEVER : time.clock.sleep(ms, signal)
     const alerts = core.startAlerts(
       { clock, timer: { ...time.clock, sleep }, random, log: silentLog },
-      { store: { incidents: faulty }, platform, settings, channels: channels.map(tell) },
+      { store: { incidents: faulty }, platform, settings, channels: channels.map(tell), dataFolder: '/data' },
     )
     const round = async () => {
       while (alive && elapsed() < LIVES_MS) {
