@@ -5,10 +5,12 @@ import { DAY_MS, HOUR_MS } from '../../src/core/durations.ts'
 import { silentLog, systemClock } from '../../src/core/host.ts'
 import { DAYS_KEPT, type History, WHOLE_SERVICE } from '../../src/core/status/history.ts'
 import { openHistory } from '../../src/core/store/open.ts'
+import { handlersOf, openPlatform } from '../../src/daemon/platform.ts'
+import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { startLearningDaemon } from '../support/daemon.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { manyServices } from '../support/many-services.ts'
-import { opened } from '../support/opened.ts'
+import { asking, opened } from '../support/opened.ts'
 import { recordLearningDays } from '../support/sample-health.ts'
 import { serve } from '../support/servers.ts'
 
@@ -301,6 +303,38 @@ test('without a record the page says so and what is not configured, and asks not
   expect(await json(ask('/status.json'))).toMatchObject({ state: 'unknown', recorded: 'none', services: [] })
   expect(await text(ask('/badge.svg'))).toContain('status: no data')
   expect(asked).toBe(0)
+})
+
+test('visitors and operators read what is missing of groups that web reads, also of one that no probe names', async () => {
+  const group = (name: string, more: object = {}) => ({
+    ...{ unlocks: name, absent: `no ${name}`, visitors: `There is no ${name}.` },
+    ...{ variables: { [`${name.toUpperCase()}_URL`]: { kind: 'url' as const } }, ...more },
+  })
+  const groups = {
+    ...{ weather: group('weather'), tide: group('tide'), charts: group('charts') },
+    // Whether another service has what it alone reads is not known here.
+    ...{ pumps: group('pumps', { services: ['api'] }), cranes: group('cranes', { visitors: undefined }) },
+  }
+  const probes = { weather: { service: 'web', group: 'weather', http: 'WEATHER_URL' } } as const
+  const definition = { preset: 'base', services: { web: {}, api: { port: 8000 } }, groups, probes } as const
+  const platform = resolvePlatform(definition, { folder: '/' })
+  const env = { CHARTS_URL: 'https://charts.example', HEALTH_DEEP_TOKEN: TOKEN }
+  const skipped = { state: 'skipped', reason: undefined, latencyMs: undefined, credit: undefined } as const
+  const history = await newHistory((history) =>
+    history.record({
+      ...{ at: NOW - 60_000, builds: {} },
+      observations: [{ service: 'web', probe: 'weather', ...skipped }],
+    }),
+  )
+  for (const recorded of [{}, { history }]) {
+    const open = openPlatform({ platform, env, clock: { ...systemClock, now: () => NOW }, ...recorded })
+    onTestFinished(() => open.close())
+    const { ask } = asking(handlersOf(open))
+    const seen = await json(ask('/status.json', { headers: { Authorization: `Bearer ${TOKEN}` } }))
+    const ours = (texts: unknown) => JSON.stringify(texts).match(/no (?:weather|tide|charts|pumps|cranes)/g)
+    expect(ours(seen.off)).toEqual(['no weather', 'no tide'])
+    expect(ours(seen.notConfigured)).toEqual(['no weather', 'no tide'])
+  }
 })
 
 test('serves without a history file that cannot be opened, and reports it', async () => {

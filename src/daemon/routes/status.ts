@@ -6,6 +6,7 @@ import { prerequisitesOf } from '../../core/incidents/prerequisites.ts'
 import { escapeHtml } from '../../core/mail/template.ts'
 import { readPackageFile } from '../../core/package-files.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
+import { WEB } from '../../core/service.ts'
 import { type Summary, summarise } from '../../core/status/summary.ts'
 import { createLabels, incidentKey, type Labels } from '../../core/status/words.ts'
 import type { StatusContent } from '../../core/witness.ts'
@@ -104,12 +105,17 @@ export function inputOf(
     language === app.labels.messages.language ? app.labels : createLabels({ ...platform, language })
   const isRecorded = services.length > 0
   const probed = new Set(probes.map(({ group }) => group))
-  // Without a record, what the configuration alone says of the groups that have probes.
-  const absent = isRecorded
-    ? services.flatMap((one) => one.probes.flatMap(({ state, probe }) => (state === 'skipped' ? probe : [])))
-    : contract.groups.flatMap(({ name }) =>
-        probed.has(name) && settings.groups.get(name) === 'absent' ? name : [],
-      )
+  const skipped = services.flatMap((one) =>
+    one.probes.flatMap(({ state, probe }) => (state === 'skipped' ? probe : [])),
+  )
+  // The configuration tells the rest; of a group that no probe names, only if web reads it: other services may run elsewhere.
+  const unrecorded = contract.groups.flatMap(({ name, visitors, variables }) => {
+    const isKnown = probed.has(name)
+      ? !isRecorded
+      : visitors !== undefined && variables.some((one) => one.services.includes(WEB))
+    return isKnown && settings.groups.get(name) === 'absent' ? name : []
+  })
+  const absent = [...skipped, ...unrecorded]
   return {
     summary,
     labels,
