@@ -7,6 +7,7 @@ import { recentStarts } from '../core/incidents/conditions.ts'
 import { reportError } from '../core/reporting/facade.ts'
 import { type Service, WEB } from '../core/service.ts'
 import { StoreOpenError } from '../core/store/errors.ts'
+import type { Store } from '../core/store/store.ts'
 import { announceEnvironment } from './announce.ts'
 import { openHistoryOf } from './history.ts'
 import { ListenError, type Listener, listen } from './listen.ts'
@@ -105,6 +106,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       const service = platform.services.get(name)
       if (service) listener.serve(service.handler, service.poll)
     }
+    if (services.includes(WEB)) void warnOfRemovedCourses(options, store)
     const schedule = options.schedule && services.includes(WEB)
     const closeListeners = closing.traffic
     let scheduleStalledMs = (): number | undefined => undefined
@@ -165,6 +167,16 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     await closeAll(host, closing, 0)
     await tellRefusal(host, options, error, isStoreRefused)
     throw error
+  }
+}
+
+/** A store that fails now is reported by its probe. */
+async function warnOfRemovedCourses({ platform, log }: DaemonOptions, { course: courses }: Store) {
+  const known = platform.courses.map(({ id }) => id)
+  for (const { course, people } of await courses.removedCourses(known).catch(() => [])) {
+    const [are, their] = people === 1 ? ['person is', 'the enrolment'] : ['people are', 'their enrolments']
+    const cause = `${people} ${are} in ${course}, which the definition does not have`
+    log.warn('course_removed', `${cause}: put it back, or cancel ${their}`, { course, people })
   }
 }
 

@@ -24,7 +24,8 @@ async function terminal(cwd?: string, platform = learning, signal = new AbortCon
 }
 
 test('an operator begins, lists and ends a course of a person, and the audit log has both', async () => {
-  const run = await terminal()
+  const folder = await emptyFolder()
+  const run = await terminal(folder)
   expect(await run('course', 'resend-confirmation', 'ada@example.com')).toMatchObject({
     code: 1,
     err: expect.stringContaining('waits for its confirmation'),
@@ -41,6 +42,11 @@ test('an operator begins, lists and ends a course of a person, and the audit log
   expect(await run('course', 'list')).toMatchObject({
     code: 0,
     out: 'quantum  7 lessons  every 1 d  1 confirmed\n',
+  })
+  const renamed = await terminal(folder, { ...learning, courses: [] })
+  expect(await renamed('course', 'list')).toMatchObject({
+    code: 0,
+    out: 'quantum  not in the definition    1 under way\n',
   })
   expect((await run('course', 'list', 'ada@example.com')).out).toMatch(
     /^quantum {2}confirmed {2}0 of 7 sent {2}next /,

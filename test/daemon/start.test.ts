@@ -13,6 +13,7 @@ import { openHistory, openMaintenance } from '../../src/core/store/open.ts'
 import { ListenError } from '../../src/daemon/listen.ts'
 import type { DaemonOptions } from '../../src/daemon/options.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
 import { startLearningDaemon } from '../support/daemon.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { freePort } from '../support/free-port.ts'
@@ -335,6 +336,22 @@ test('a daemon warns at its start of another that runs the same services with it
   // The numbers of processes of a container that was replaced say nothing here.
   expect(await startBeside(running.urls, 'replaced')).toBeUndefined()
   expect(await startBeside(running.urls)).toBe(process.ppid)
+})
+
+test('a daemon warns at its start of people in a course that the definition no longer has', async () => {
+  const dataFolder = await emptyFolder()
+  const store = await storeIn(dataFolder)
+  for (const name of ['ada', 'bob']) await enrolIn(store, name, START)
+  const whole = await started({ dataFolder })
+  await whole.close()
+  const { close, said } = await started({ dataFolder, platform: { ...learning, courses: [] } })
+  await expect
+    .poll(() => said('course_removed')?.message)
+    .toBe(
+      '2 people are in quantum, which the definition does not have: put it back, or cancel their enrolments',
+    )
+  await close()
+  expect(whole.said('course_removed')).toBeUndefined()
 })
 
 test('a daemon warns at its start that its store is another than the last one of its folder had, a new or an old one', async () => {

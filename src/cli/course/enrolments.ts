@@ -17,7 +17,7 @@ export const list = courseCommand({
   examples: ['', 'ada@example.com', '--format json'],
   document: 'course list',
   inputs: { '[address]': 'the address of a person' },
-  async run(context, { address }, { course }) {
+  async run(context, { address }, { course, platform }) {
     if (address !== undefined) {
       const enrolments = await asked(openCourses(async () => course).list({ email: address }))
       const rows = enrolments.map(({ course, state, sent, lessons, nextAt, id }) => {
@@ -40,17 +40,24 @@ export const list = courseCommand({
         }
       }),
     )
+    const removed = await (await platform.store()).course.removedCourses(courses.map(({ id }) => id))
     context.stderr.write(`${whichPlatform(context)}\n`)
-    const rows = courses.map(({ id, lessons, cadence, confirmed }) => [
-      ...[id, plural(lessons, 'lesson'), cadence, `${confirmed} confirmed`],
-    ])
+    const rows = [
+      ...courses.map(({ id, lessons, cadence, confirmed }) => [
+        ...[id, plural(lessons, 'lesson'), cadence, `${confirmed} confirmed`],
+      ]),
+      ...removed.map(({ course, people }) => [course, 'not in the definition', '', `${people} under way`]),
+    ]
     const gone = courses.flatMap(({ id, deleted = [] }) =>
       deleted.map(
         ({ lesson, people }) =>
           `${lesson} is no longer in ${id}: ${plural(people, 'person', 'people')} in the middle of the course had it and will get the lessons they have not had\n`,
       ),
     )
-    return { json: { courses }, text: table(rows) + gone.join('') || 'this platform has no course\n' }
+    return {
+      json: { courses, ...(removed.length > 0 && { removed }) },
+      text: table(rows) + gone.join('') || 'this platform has no course\n',
+    }
   },
 })
 

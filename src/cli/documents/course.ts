@@ -81,6 +81,10 @@ export const courseDocuments = {
           'Lessons that people in the middle of the course had and it no longer has.',
         ),
       }),
+      removed: optional(
+        listOf({ course: text, people: count }),
+        'Courses that people are in the middle of and the definition does not have.',
+      ),
     }).describe('Without an address.'),
     versioned({
       enrolments: listOf({

@@ -194,6 +194,10 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement>, Keep
   }): Promise<string | undefined>
   /** The lessons by name that people under way in a course were sent, and how many people. */
   sentNames(course: string): Promise<ReadonlyMap<string, number>>
+  /** The courses besides the `known` that people are in the middle of, and how many people. Reads every row. */
+  removedCourses(
+    known: readonly string[],
+  ): Promise<readonly { readonly course: string; readonly people: number }[]>
   pinnedPlan(input: { readonly course: string; readonly version: string }): Promise<string | undefined>
   lessonText(hash: string): Promise<LessonText | undefined>
   /** Deletes plans that nobody has followed for a day, but those in `keep`, and texts that no plan names. */

@@ -32,6 +32,8 @@ export const TEXTS = {
     WHERE promised IS NOT NULL AND id > @after ORDER BY id LIMIT ${ROWS_A_STEP}`,
   sentNames: `SELECT value AS name, count(*) AS people FROM subscription CROSS JOIN {each sent_lessons}
     WHERE course = @course AND state = 'confirmed' AND sent_lessons IS NOT NULL AND {length sent_days} < lessons GROUP BY 1`,
+  removed: `SELECT course, count(*) AS people FROM subscription WHERE course NOT IN (SELECT value FROM {each @known})
+    AND state = 'confirmed' AND {length sent_days} < lessons GROUP BY course ORDER BY {byBytes course}`,
 }
 
 export function enrolments(sql: Sql) {
@@ -189,6 +191,7 @@ export function enrolments(sql: Sql) {
       const rows = await one(all<{ name: string; people: number }>(TEXTS.sentNames, { course }))
       return new Map(rows.map(({ name, people }) => [name, people]))
     },
+    removedCourses: (known) => one(all<{ course: string; people: number }>(TEXTS.removed, { known })),
     remember: (id, entry) => write(() => history.remember([id, entry])),
     history: (id) => one(history.of(id)),
   } satisfies Partial<CourseStore>

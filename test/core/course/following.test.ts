@@ -272,6 +272,18 @@ describe.each(KEPT)('on %s', (kind) => {
     await it.sends()
     expect(await course.deletedLessons('pottery')).toEqual([{ lesson: A, people: 1 }])
   })
+
+  test('an operator reads which courses people are in the middle of and the definition does not have', async () => {
+    const it = await deployed(A, B)
+    const removed = () => it.store.course.removedCourses(['quantum'])
+    expect(await it.store.course.removedCourses(['quantum', 'pottery'])).toEqual([])
+    await it.sends()
+    expect(await removed()).toEqual([{ course: 'pottery', people: 1 }])
+    it.pass(DAY_MS)
+    // Who has had all of it misses nothing.
+    expect(await it.sends()).toEqual([B])
+    expect(await removed()).toEqual([])
+  })
 })
 
 test('a course that is long again reaches who follows it also behind a page of people in other courses', async () => {
