@@ -345,16 +345,49 @@ export function parseValue(reading: Reading, text: string): Parsed {
   const own = kind.secret && typeof value === 'string' ? value : text
   if (schema === undefined) return { ok: true, text: own, value }
   // The validator's own messages may quote the value, so none of them is repeated.
-  const refused = wrong('what its schema accepts')
+  const refused = 'what its schema accepts'
   try {
-    const result = schema['~standard'].validate(reading.kind === 'json' ? value : own)
-    return !isRecord(result) || !('value' in result) || 'then' in result || result.issues !== undefined
-      ? refused
-      : { ok: true, text: own, value: result.value }
+    const given = reading.kind === 'json' ? value : own
+    const result = schema['~standard'].validate(given)
+    if (isRecord(result) && 'value' in result && !('then' in result) && result.issues === undefined)
+      return { ok: true, text: own, value: result.value }
+    const place = refusedPlace(schema, given, result)
+    return wrong(place === '' ? refused : `${refused}: it refuses ${place}`)
   } catch {
-    return refused
+    return wrong(refused)
   }
 }
+
+/** The place of the first issue, as far as it is positions, and names that the schema also gives for a value that holds none. */
+function refusedPlace(schema: StandardSchema, value: unknown, result: unknown): string {
+  const known: (string | number)[] = []
+  let at = value
+  for (const key of issuePaths(result)[0] ?? []) {
+    if (typeof key === 'number' ? !Array.isArray(at) || !(key in at) : !isNamed(schema, known, key)) break
+    at = Array.isArray(at) || isRecord(at) ? Reflect.get(at, key) : undefined
+    known.push(key)
+  }
+  return known
+    .map((key) => (typeof key === 'number' ? `[${key}]` : `.${key}`))
+    .join('')
+    .replace(/^\./, '')
+}
+
+function isNamed(schema: StandardSchema, inside: readonly (string | number)[], key: string): boolean {
+  const bare = inside.reduceRight<unknown>(
+    (held, one) => (typeof one === 'number' ? [...Array(one).fill(null), held] : { [one]: held }),
+    {},
+  )
+  const named = [...inside, key]
+  return issuePaths(schema['~standard'].validate(bare)).some((path) =>
+    named.every((one, index) => one === path[index]),
+  )
+}
+
+const issuePaths = (result: unknown): (string | number)[][] =>
+  isRecord(result) && Array.isArray(result.issues)
+    ? result.issues.map(({ path = [] }) => path.map((one: unknown) => (isRecord(one) ? one.key : one)))
+    : []
 
 function emailOf(text: string): string | undefined {
   const parsed = parseAddress(text)

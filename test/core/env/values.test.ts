@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 import { createContract } from '../../../src/core/env/contract.ts'
 import { DIALECTS } from '../../../src/core/env/dialects/dialect.ts'
 import { readAs } from '../../../src/core/env/dialects/read.ts'
@@ -154,4 +155,34 @@ test('a Standard Schema parses; its messages, which may quote the value, are not
     () => undefined,
   ]
   for (const validate of wrong) expect(malformed(schema(validate), 'canary')).toBe('what its schema accepts')
+})
+
+const NIGHTS = z.array(z.object({ day: z.enum(['fri', 'sat']), hours: z.record(z.string(), z.number()) }))
+const ECHO = z.unknown().superRefine((value, context) => {
+  context.addIssue({ code: 'custom', path: [String(value)], message: 'canary' })
+})
+
+test.each<[z.ZodType, unknown, string]>([
+  [
+    NIGHTS,
+    [
+      { day: 'fri', hours: {} },
+      { day: 'canary', hours: {} },
+    ],
+    ': it refuses [1].day',
+  ],
+  [NIGHTS, [{ hours: {} }], ': it refuses [0].day'],
+  [NIGHTS, [{ day: 'fri', hours: { canary: 'x' } }], ': it refuses [0].hours'],
+  [NIGHTS, ['canary'], ': it refuses [0]'],
+  [NIGHTS, { canary: 1 }, ''],
+  [
+    z.object({ tariff: z.object({ adult: z.number() }) }),
+    { tariff: { adult: 'canary' } },
+    ': it refuses tariff.adult',
+  ],
+  [z.record(z.string(), z.number()), { canary: 'x' }, ''],
+  [z.strictObject({}), { canary: 'x' }, ''],
+  [ECHO, 'canary', ''],
+])('a schema refuses JSON by a place that holds no name of the file (%#)', (schema, value, place) => {
+  expect(malformed({ kind: 'json', schema }, JSON.stringify(value))).toBe(`what its schema accepts${place}`)
 })
