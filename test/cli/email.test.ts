@@ -189,19 +189,32 @@ test('send-test neither makes nor claims the store of the environment, and is se
   expect(lines.filter((line) => line.startsWith('RCPT'))).toHaveLength(2)
 })
 
-test('send-test of a lesson has the headers of a lesson, as render shows them', async () => {
+test('send-test of a lesson, also of a translation, has the headers of a lesson, as render shows them', async () => {
   const bodies: string[] = []
   const url = await serve(async (incoming, response) => {
     bodies.push((await incoming.toArray()).join(''))
     response.end('{"id":"sent-1"}')
   })
   const env = { MAILER_API_KEY: 're_key', MAILER_API_URL: url, MAILER_FROM: 'course@example.com' }
-  expect(await sendTest(env)).toMatchObject({ code: 0 })
-  const { 'Message-ID': _, ...sent } = JSON.parse(bodies.join()).headers as Record<string, string>
-  expect(sent).toMatchObject({ 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' })
-  const { stdout } = await run(['email', 'render', 'course-day-1', '--format', 'eml'])
-  const rendered = new Map((await PostalMime.parse(stdout)).headers.map(({ key, value }) => [key, value]))
-  for (const [name, value] of Object.entries(sent)) expect(rendered.get(name.toLowerCase())).toBe(value)
+  const lesson = '---\nsubject: Clay\n---\n\n# Clay\n'
+  const cwd = await folderWith({ 'firing/1-clay.md': lesson, 'firing/de/1-clay.md': lesson })
+  const own = resolvePlatform(
+    { preset: 'base', courses: { firing: { lessons: './firing' } } },
+    { folder: cwd },
+  )
+  for (const [name, parts] of [
+    ['course-day-1', {}],
+    ['firing-1-clay', { platform: own }],
+    ['de/firing-1-clay', { platform: own }],
+  ] as const) {
+    const sending = ['email', 'send-test', name, '--to', 'ada@example.com']
+    expect(await runIn(sending, { cwd, env, ...parts })).toMatchObject({ code: 0 })
+    const { 'Message-ID': _, ...sent } = JSON.parse(bodies.pop() ?? '').headers as Record<string, string>
+    expect(sent).toMatchObject({ 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' })
+    const { stdout } = await runIn(['email', 'render', name, '--format', 'eml'], { cwd, ...parts })
+    const rendered = new Map((await PostalMime.parse(stdout)).headers.map(({ key, value }) => [key, value]))
+    for (const [field, value] of Object.entries(sent)) expect(rendered.get(field.toLowerCase())).toBe(value)
+  }
 })
 
 test('a mail refused by the server exits with 3 and the reason, and unconfigured mail with 1', async () => {

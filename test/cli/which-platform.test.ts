@@ -63,7 +63,11 @@ test('preflight names the definition that it found in its folder or beside the e
   const { at, file, run } = await school()
   const own = await run(['preflight'], { cwd: at('srv') })
   const beside = await run(['preflight', '--env-file', '../srv/kiln.env', '--strict'])
-  for (const { exitCode, stdout } of [own, beside]) {
+  // Whichever of several it is.
+  await writeFile(at('elsewhere/more.env'), '')
+  const files = ['../srv/kiln.env', 'more.env'].map((one) => ['--env-file', one])
+  const [first, last] = [files, files.toReversed()].map((all) => ['preflight', ...all.flat()])
+  for (const { exitCode, stdout } of [own, beside, await run(first ?? []), await run(last ?? [])]) {
     expect(stdout).toContain(named(file))
     expect(exitCode).toBe(0)
   }

@@ -170,7 +170,7 @@ test('Global Privacy Control is an objection: nothing of the request is kept', a
     body: { accepted: 0, dropped: { opted_out: 2 }, stored: false },
   })
   expect(await readdir(folder)).toEqual([])
-  // Only its 1 is one.
+  // No other value of the header objects.
   expect((await post({ events: [event()] }, { 'Sec-GPC': '0' })).body).toMatchObject({ stored: true })
 })
 

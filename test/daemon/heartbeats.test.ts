@@ -119,12 +119,12 @@ test('beat reports to the web service, or with --local into the store', async ()
   const job = ['--', process.execPath, '-e', 'process.exit(3)']
   expect(await run(['backup', '--local', ...job], { STORE_URL })).toMatchObject({ code: 3 })
   expect(await probe('heartbeat-backup')).toMatchObject({ state: 'failing' })
-  // Nor one that could not be started, as it was moved.
+  // A job that could not be started, because its script was moved, has failed too.
   expect(await run(['sweep', '--local', '--', '/nowhere/sweep.sh'], { STORE_URL })).toMatchObject({
     code: 127,
   })
   expect((await probe('heartbeat-sweep'))?.reason).toContain('it reported a failure (exit code 127)')
-  // What keeps the report from being made keeps no job from running.
+  // The job runs and gives its exit code even if nothing can be reported.
   for (const words of [['backpu', '--local'], ['backup', '--url', url], ['backup']])
     expect(await run([...words, ...job])).toMatchObject({
       code: 3,

@@ -30,6 +30,12 @@ test('without a reporter every operation is a no-op', async () => {
     expect(outcome).toBe('off')
     await close()
   }
+  // Nothing was kept for a reporter that comes later, nor does one get more once it has left.
+  const reports = listening()
+  expect(reports).toEqual([])
+  registerReporter(undefined)
+  setUserContext({ id: 'x' })
+  expect(reports).toEqual([])
 })
 
 test('a reporter gets errors, messages and users with scrubbed context, and of a user only the id', () => {
