@@ -75,7 +75,9 @@ export function checkSlots(mail: CompiledMail, slots: Readonly<Record<string, st
     const value: unknown = slots[name]
     if (value === undefined) throw new SlotError(`the slot ${name} has no value`)
     if (typeof value !== 'string' || !isOfType(type, value))
-      throw new SlotError(`the value of the slot ${name} is not a ${type}`)
+      throw new SlotError(
+        `the value of the slot ${name} is not ${type === 'url' ? 'an absolute http:// or https:// address' : 'a text'}`,
+      )
   }
   if (Object.keys(slots).length === entries.length) return
   const unknown = Object.keys(slots).find((name) => !Object.hasOwn(mail.slots, name))

@@ -100,9 +100,18 @@ export function openTransactionalMail(
 
   function shared(asker: Identity, asked: MailRequest, allowed: ResolvedMail): Promise<MailAnswer> {
     const key = `${asked.template}.${allowed.about}`
-    const sending = underway.get(key) ?? send(key, allowed, asker, asked).finally(() => underway.delete(key))
+    const sending = underway.get(key) ?? told(key, allowed, asker, asked).finally(() => underway.delete(key))
     underway.set(key, sending)
     return sending
+  }
+
+  /** The log has why, as the caller may be a browser that shows nobody. */
+  async function told(...mail: Parameters<typeof send>): Promise<MailAnswer> {
+    const answer = await send(...mail)
+    const [, , , { template }] = mail
+    if (answer.kind === 'not_sent' && mailer.configured)
+      log.warn('mail_not_sent', `the mail ${template} was not sent`, { template, reason: answer.reason })
+    return answer
   }
 
   async function send(

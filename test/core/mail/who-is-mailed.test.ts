@@ -248,7 +248,11 @@ async function transactional(
     value: () => undefined,
     siteUrl: 'https://www.example.com',
     clock: { ...systemClock, now: () => now },
-    log: { ...silentLog, error: (event, _, fields) => logged.push({ event, ...fields }) },
+    log: {
+      ...silentLog,
+      warn: (event, _, fields) => logged.push({ event, ...fields }),
+      error: (event, _, fields) => logged.push({ event, ...fields }),
+    },
   })
   return {
     messages,
@@ -260,6 +264,15 @@ async function transactional(
   }
 }
 const resolved = { to: 'ada@example.com', slots: MAIL.slots, about: 'exam.1' }
+
+test('a mail whose record gives a relative address is not sent, and the log says why', async () => {
+  const slots = { ...resolved.slots, resultUrl: '/results/17' }
+  const { ask, logged, messages } = await transactional(() => ({ ...resolved, slots }))
+  const reason = 'the value of the slot resultUrl is not an absolute http:// or https:// address'
+  expect(await ask()).toEqual({ kind: 'not_sent', reason })
+  expect(logged).toEqual([{ event: 'mail_not_sent', template: 'exam-passed', reason }])
+  expect(messages).toEqual([])
+})
 
 test('sends a mail only to callers that its definition allows: services, persons or nobody', async () => {
   const { ask, messages } = await transactional(() => resolved)
