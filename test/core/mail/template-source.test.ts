@@ -160,6 +160,7 @@ describe('the plain text of Markdown', () => {
     ['a &lt; b &gt; c &quot;d&quot; &#39;e&#39; &amp; f', 'a < b > c "d" \'e\' & f'],
     ['&amp;lt;', '&lt;'],
     ['> quoted', '> quoted'],
+    ['# Dome {{ dome }}: {{title}}\n\n## Dome', '# Dome {{ dome }}: {{title}}\n\nDome\n----'],
     ['<!-- TODO Anna: ask first -->\n\nClay', 'Clay'],
     ['Clay <!-- ask\nAnna --> and fire', 'Clay and fire'],
     ['Clay\n\n<!-- never ended', 'Clay'],

@@ -14,6 +14,8 @@ function block(token: Token, width: number): string {
   switch (token.type) {
     case 'heading': {
       const text = inline((token as Tokens.Heading).tokens)
+      // How long a filled slot is, nobody knows yet.
+      if (text.includes('{{')) return `${'#'.repeat(token.depth)} ${text}`
       return `${text}\n${(token.depth === 1 ? '=' : '-').repeat(Math.min(text.length, width))}`
     }
     case 'paragraph':
