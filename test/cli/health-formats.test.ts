@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { run } from '../support/run.ts'
 import { junitFaults, schemaFaults } from '../support/schemas.ts'
 import { healthBody, serve } from '../support/servers.ts'
@@ -98,6 +99,30 @@ test('text names the root cause once and its follower as such', async () => {
   expect(text).toContain('(connect_refused)\n            Start the service, or correct its port.')
   expect(text.trimEnd().split('\n').at(-1)).toMatch(/^✖ not reached: agent; /)
 })
+
+test.each(['text', 'junit'])(
+  'as %s, a probe that fails because of another one names it, and is no root cause',
+  async (format) => {
+    const check = () => ({ state: 'failing' }) as const
+    const probes = {
+      dome: { service: 'web', check },
+      slots: { service: 'web', check, dependsOn: ['dome'] },
+      loans: { service: 'web', check, dependsOn: ['slots', 'store'] },
+    }
+    const failing = { state: 'failing', checked: true, reason: 'no' }
+    const args = await answering({
+      state: 'failing',
+      probes: { loans: failing, slots: failing, dome: failing },
+    })
+    const { stdout } = await run(['health', ...args, '--format', format], {
+      platform: resolvePlatform({ preset: 'base', probes }, { folder: '/' }),
+    })
+    expect(stdout.match(/root cause {2}.*/g) ?? []).toEqual(
+      format === 'text' ? ['root cause  web: dome: no'] : [],
+    )
+    expect(stdout.match(/no \(because of dome\)/g)).toHaveLength(2)
+  },
+)
 
 test('junit has a case for reaching each service, one for each probe and one for the verdict', async () => {
   const xml = await health('junit')

@@ -1,5 +1,7 @@
+import { readSettings } from '../../core/env/settings.ts'
 import { probeRemote } from '../../core/health/prober.ts'
 import { dependenciesOf, type Verdict, verdictOf } from '../../core/health/verdict.ts'
+import { prerequisitesOf } from '../../core/incidents/prerequisites.ts'
 import { CAUSES, type CauseCode, isCauseCode } from '../../core/network/causes.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import { WEB } from '../../core/service.ts'
@@ -91,10 +93,11 @@ async function runHealth(context: Context, options: Options): Promise<ExitCode> 
   const { clock, signal, platform } = context
   const { strict, expectBuild, deep } = options
   const asks = dependenciesOf(platform.probes, platform.services)
+  const prerequisites = prerequisitesOf(platform, readSettings(platform, fileEnv ?? context.env))
   const ask: Ask = async (timeoutMs) => {
     const asked = { deep: deep === true, token, timeoutMs, clock, signal }
     const results = await Promise.all(targets.map((target) => probeRemote({ ...target, ...asked })))
-    return verdictOf(results, { strict: strict === true, expectBuild, asks })
+    return verdictOf(results, { strict: strict === true, expectBuild, asks, prerequisites })
   }
   if (options.watch) {
     const { watch } = await import('../health/watch.ts')

@@ -1,6 +1,6 @@
 import { durationText } from '../../core/durations.ts'
 import type { RemoteHealth } from '../../core/health/prober.ts'
-import { becauseOf, type RemoteState, stateOf, type Verdict } from '../../core/health/verdict.ts'
+import { becauseOf, type RemoteState, reasonOf, stateOf, type Verdict } from '../../core/health/verdict.ts'
 import { type Context, isLive, loadPaint, ours, type Paint, terminalColumns } from '../context.ts'
 import { healthText, LOOK, nameCell, shownState } from '../output/health.ts'
 import { iso } from '../output/text.ts'
@@ -88,7 +88,8 @@ function serviceLines(health: RemoteHealth, verdict: Verdict, input: FrameInput)
   ]
   if (!health.reached) return [head]
   const { report } = health
-  const bad = Object.entries(report.probes).flatMap(([name, { state, reason = state }]): Line[] => {
+  const bad = Object.entries(report.probes).flatMap(([name, probe]): Line[] => {
+    const { state } = probe
     // Leave out what a service reports about its dependencies: it is already shown under them.
     const isTold = because !== undefined && state === report.state
     if (state === 'ok' || state === 'skipped' || isTold) return []
@@ -96,7 +97,7 @@ function serviceLines(health: RemoteHealth, verdict: Verdict, input: FrameInput)
     return [
       [
         [`    ${sign} ${name} `, style],
-        [reason, 'dim'],
+        [reasonOf(verdict.diagnosis, probe), 'dim'],
       ],
     ]
   })

@@ -1,6 +1,13 @@
-import type { ProbeResult, ProbeState } from '../../core/health/probe.ts'
+import type { HealthReport, ProbeState } from '../../core/health/probe.ts'
 import type { RemoteHealth } from '../../core/health/prober.ts'
-import { becauseOf, conclusion, isRefused, stateOf, type Verdict } from '../../core/health/verdict.ts'
+import {
+  becauseOf,
+  conclusion,
+  isRefused,
+  reasonOf,
+  stateOf,
+  type Verdict,
+} from '../../core/health/verdict.ts'
 import type { Phases } from '../../core/network/get.ts'
 import type { Paint } from '../context.ts'
 import { beside, compact, iso } from './text.ts'
@@ -62,12 +69,12 @@ function block(health: RemoteHealth, verdict: Verdict, paint: Paint, columns: nu
   return [
     beside(paint[style](`${sign} ${nameCell(health, verdict)}${state.padEnd(10)} `), words, columns),
     paint.dim(beside('    ', timing.join(' · '), columns)),
-    ...(health.reached ? probeLines(health.report.probes, paint, columns) : []),
+    ...(health.reached ? probeLines(health.report, verdict, paint, columns) : []),
   ].join('\n')
 }
 
 /** A line for each probe that ran or is read from the configuration; those that were skipped share one, last. */
-function probeLines(probes: Readonly<Record<string, ProbeResult>>, paint: Paint, columns: number) {
+function probeLines({ probes }: HealthReport, { diagnosis }: Verdict, paint: Paint, columns: number) {
   const entries = Object.entries(probes)
   const width = Math.max('skipped'.length, ...entries.map(([name]) => name.length)) + 2
   const line = (state: Shown, name: string, rest: string, text: string) => {
@@ -77,7 +84,7 @@ function probeLines(probes: Readonly<Record<string, ProbeResult>>, paint: Paint,
   const ran = entries.flatMap(([name, probe]) => {
     if (probe.state === 'skipped') return []
     const state = probe.state === 'ok' && !probe.checked ? 'not checked' : probe.state
-    const how = probe.reason ?? (probe.checked ? 'checked' : 'configured')
+    const how = reasonOf(diagnosis, probe, probe.checked ? 'checked' : 'configured')
     const text = probe.latencyMs === undefined ? how : `${how}, ${probe.latencyMs} ms`
     return [line(state, name, state.padEnd(13), text)]
   })

@@ -1,6 +1,6 @@
 import { type Finding, sentencesOf } from '../../core/finding.ts'
 import type { ProbeResult } from '../../core/health/probe.ts'
-import { becauseOf, conclusion, type Verdict } from '../../core/health/verdict.ts'
+import { becauseOf, conclusion, reasonOf, type Verdict } from '../../core/health/verdict.ts'
 import type { LiveResult } from '../../core/live/live.ts'
 import { escapeXml } from '../../core/xml.ts'
 import { compact } from './text.ts'
@@ -91,7 +91,7 @@ export function healthJunit(verdict: Verdict, passed: boolean): string {
     }
     const because = becauseOf(diagnosis, name)
     const probes = Object.entries(health.report.probes).map(([probe, result]) => ({
-      ...probeCase(result, because),
+      ...probeCase(result, `${reasonOf(diagnosis, result)}${because ? ` (${because})` : ''}`),
       name: probe,
       classname: name,
       ms: result.latencyMs,
@@ -106,8 +106,7 @@ export function healthJunit(verdict: Verdict, passed: boolean): string {
   return junit(`platformctl health: ${message}`, [...suites, { name: 'platform', cases: [last] }])
 }
 
-function probeCase({ state, reason }: ProbeResult, because: string | undefined) {
-  const message = `${reason ?? state}${because ? ` (${because})` : ''}`
+function probeCase({ state, reason }: ProbeResult, message: string) {
   if (state === 'failing') return { kind: 'failure', type: 'failing', message } as const
   if (state === 'skipped') return { kind: 'skipped', said: reason } as const
   return state === 'degraded' ? { said: `degraded: ${message}` } : {}

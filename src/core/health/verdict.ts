@@ -1,6 +1,7 @@
 import type { CauseCode } from '../network/causes.ts'
 import { counted } from '../sentences.ts'
 import type { Service } from '../service.ts'
+import type { ProbeResult } from './probe.ts'
 import type { RemoteHealth } from './prober.ts'
 
 export interface Expectations {
@@ -8,6 +9,8 @@ export interface Expectations {
   readonly strict: boolean
   readonly expectBuild: string | undefined
   readonly asks: Dependencies
+  /** What the definition's probes depend on; nothing when left out. */
+  readonly prerequisites?: Prerequisites
 }
 
 type Outcome = 'passed' | 'failed' | 'unreached'
@@ -16,8 +19,9 @@ export type Verdict = Readonly<ReturnType<typeof verdictOf>>
 /** Let's Encrypt renews 30 days before the end: within 14 a renewal has failed. */
 export const CERTIFICATE_DAYS = 14
 
-export function verdictOf(results: readonly RemoteHealth[], { strict, expectBuild, asks }: Expectations) {
-  const diagnosis = diagnose(results, asks)
+export function verdictOf(results: readonly RemoteHealth[], expectations: Expectations) {
+  const { strict, expectBuild, asks, prerequisites } = expectations
+  const diagnosis = diagnose(results, asks, prerequisites)
   const states = results.map(stateOf)
   const others = [...diagnosis.builds].filter(
     ([, build]) => expectBuild !== undefined && build !== expectBuild,
@@ -94,6 +98,9 @@ const RANK: Readonly<Record<RemoteState, number>> = { ok: 0, degraded: 1, failin
 /** The services that each one asks. What else an answer claims explains nothing, so blame never circles. */
 export type Dependencies = ReadonlyMap<Service, readonly Service[]>
 
+/** For each probe, service or condition that depends on others: the names of all of them, indirect ones included. */
+export type Prerequisites = ReadonlyMap<string, ReadonlySet<string>>
+
 /** The services that each one asks: those that its probes are named after. A link that closes a ring is left out. */
 export function dependenciesOf(
   probes: readonly { readonly name: string; readonly service: string }[],
@@ -113,8 +120,37 @@ export function dependenciesOf(
   return asks
 }
 
-/** Separates causes from what follows: a probe named after a service that is itself in trouble is explained by it. */
-export function diagnose(results: readonly RemoteHealth[], asks: Dependencies) {
+/** What is reached from these, and they themselves. */
+export function reachable<Item>(
+  from: Iterable<Item>,
+  next: (item: Item) => Iterable<Item>,
+): ReadonlySet<Item> {
+  const reached = new Set(from)
+  // A set also visits what is added while it is iterated.
+  for (const item of reached) for (const other of next(item)) reached.add(other)
+  return reached
+}
+
+/** What explains each fault in the end: itself if nothing does; those of a ring are each reported. */
+export function rootsOf<Fault>(faults: readonly Fault[], explain: (fault: Fault) => readonly Fault[]) {
+  const explained = new Map(faults.map((one) => [one, explain(one)]))
+  const roots = (one: Fault) => {
+    const reached = reachable([one], (each) => explained.get(each) ?? [])
+    const unexplained = [...reached].filter((each) => explained.get(each)?.length === 0)
+    return unexplained.length === 0 ? [one] : unexplained
+  }
+  return new Map(faults.map((one) => [one, roots(one)]))
+}
+
+/**
+ * Separates causes from what follows: a probe named after a service that is itself in trouble is explained by it, and
+ * one that depends on another of its service by that one.
+ */
+export function diagnose(
+  results: readonly RemoteHealth[],
+  asks: Dependencies,
+  prerequisites: Prerequisites = new Map(),
+) {
   const byService = new Map(results.map((health) => [health.service, health]))
   const explainedBy = (service: Service, probe: string, state: RemoteState): Service | undefined => {
     const other = byService.get(asks.get(service)?.find((name) => name === probe) ?? service)
@@ -122,6 +158,8 @@ export function diagnose(results: readonly RemoteHealth[], asks: Dependencies) {
       ? other.service
       : undefined
   }
+  /** The probes of the same service that a probe fails because of. */
+  const origins = new Map<ProbeResult, readonly string[]>()
   const leaders = new Map<Service, readonly Service[]>()
   /** The stamp of each service of ours that answered; null: it has none. */
   const builds = new Map<Service, string | null>()
@@ -134,20 +172,26 @@ export function diagnose(results: readonly RemoteHealth[], asks: Dependencies) {
     if (state === 'ok') continue
     const bad = Object.entries(probes).filter(([, probe]) => probe.state === state)
     const explained = bad.flatMap(([name]) => explainedBy(service, name, state) ?? [])
-    if (bad.length > 0 && explained.length === bad.length) leaders.set(service, explained)
-    for (const [name, probe] of bad) {
-      if (explainedBy(service, name, state) !== undefined) continue
+    const roots = rootsOf(bad, ([one]) =>
+      bad.filter(([other]) => other !== one && prerequisites.get(one)?.has(other)),
+    )
+    for (const [[name, probe], found] of roots) {
+      const first = found.map(([root]) => root)
+      if (!first.includes(name)) origins.set(probe, first)
+    }
+    const own = bad.filter(([name, probe]) => !origins.has(probe) && !explainedBy(service, name, state))
+    if (bad.length > 0 && own.length === 0) leaders.set(service, explained)
+    for (const [name, probe] of own) {
       const fine = byService.has(name) ? ', though it answers from here' : ''
       rootCauses.push({ services: [service], probe: name, state, reason: `${probe.reason ?? state}${fine}` })
     }
     if (bad.length === 0)
       rootCauses.push({ services: [service], state, reason: 'it says so, and names no probe' })
   }
-  const origins = (service: Service): readonly Service[] =>
-    leaders.get(service)?.flatMap(origins) ?? [service]
+  const starts = (service: Service): readonly Service[] => leaders.get(service)?.flatMap(starts) ?? [service]
   /** Services with no trouble but that of other services: follower → the services where it starts. */
-  const followers = new Map([...leaders.keys()].map((one) => [one, [...new Set(origins(one))]]))
-  return { rootCauses, followers, builds, skew: new Set(builds.values()).size > 1 }
+  const followers = new Map([...leaders.keys()].map((one) => [one, [...new Set(starts(one))]]))
+  return { rootCauses, followers, origins, builds, skew: new Set(builds.values()).size > 1 }
 }
 
 /** The root causes of services that were not reached; those that fail alike on one host share one. */
@@ -167,4 +211,10 @@ function unreached(results: readonly RemoteHealth[]): RootCause[] {
 export function becauseOf({ followers }: Diagnosis, service: Service): string | undefined {
   const leaders = followers.get(service)
   return leaders && `because ${leaders.join(', ')}`
+}
+
+/** The reason of a probe, and the probes of its service that it fails because of: `no (because of dome)`. */
+export function reasonOf({ origins }: Diagnosis, probe: ProbeResult, otherwise: string = probe.state) {
+  const because = origins.get(probe)
+  return `${probe.reason ?? otherwise}${because ? ` (because of ${because.join(', ')})` : ''}`
 }

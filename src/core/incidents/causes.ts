@@ -1,6 +1,7 @@
 import type { ProbeResult } from '../health/probe.ts'
+import { type Prerequisites, rootsOf } from '../health/verdict.ts'
 import type { StoredIncident } from './incident.ts'
-import { dependsOn, NO_PREREQUISITES, type Prerequisites, rootsOf } from './prerequisites.ts'
+import { dependsOn, NO_PREREQUISITES } from './prerequisites.ts'
 
 /** Findings of one round: one service's probes, or the daemon's conditions. */
 export interface RoundReport {

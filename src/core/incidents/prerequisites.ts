@@ -1,11 +1,8 @@
 import type { Settings } from '../env/settings.ts'
 import type { ProbeDefinition } from '../health/probe.ts'
-import { dependenciesOf } from '../health/verdict.ts'
+import { dependenciesOf, type Prerequisites, reachable } from '../health/verdict.ts'
 import type { ServiceDefinition } from '../service.ts'
 import { CONDITIONS } from './advice.ts'
-
-/** For each probe, service or condition that depends on others: the names of all of them, indirect ones included. */
-export type Prerequisites = ReadonlyMap<string, ReadonlySet<string>>
 
 export const NO_PREREQUISITES: Prerequisites = new Map()
 
@@ -36,25 +33,6 @@ export function prerequisitesOf(
   )
   const next = (name: string) => direct.get(name)?.flatMap(({ on }) => on) ?? []
   return new Map([...direct.keys()].map((name) => [name, reachable(next(name), next)]))
-}
-
-/** What is reached from these, and they themselves. */
-function reachable<Item>(from: Iterable<Item>, next: (item: Item) => Iterable<Item>): ReadonlySet<Item> {
-  const reached = new Set(from)
-  // A set also visits what is added while it is iterated.
-  for (const item of reached) for (const other of next(item)) reached.add(other)
-  return reached
-}
-
-/** What explains each fault in the end: itself if nothing does; those of a ring are each reported. */
-export function rootsOf<Fault>(faults: readonly Fault[], explain: (fault: Fault) => readonly Fault[]) {
-  const explained = new Map(faults.map((one) => [one, explain(one)]))
-  const roots = (one: Fault) => {
-    const reached = reachable([one], (each) => explained.get(each) ?? [])
-    const unexplained = [...reached].filter((each) => explained.get(each)?.length === 0)
-    return unexplained.length === 0 ? [one] : unexplained
-  }
-  return new Map(faults.map((one) => [one, roots(one)]))
 }
 
 /** Whether a probe depends on another one, directly or through the service that the other belongs to. */

@@ -1,7 +1,8 @@
 import { DAY_MS, HOUR_MS } from '../durations.ts'
 import type { ProbeState } from '../health/probe.ts'
+import { type Prerequisites, rootsOf } from '../health/verdict.ts'
 import type { Announcement, StatusUpdate } from '../incidents/incident.ts'
-import { dependsOn, NO_PREREQUISITES, type Prerequisites, rootsOf } from '../incidents/prerequisites.ts'
+import { dependsOn, NO_PREREQUISITES } from '../incidents/prerequisites.ts'
 import { namesakeProbeName, type Service } from '../service.ts'
 import { count, type Histogram, merge, quantile } from './histogram.ts'
 import {

@@ -19,7 +19,8 @@ const health = (parts: object = {}): RemoteHealth =>
 const away = health({ reached: false, cause: 'refused', reason: 'nobody listens', fix: 'start it' })
 
 function verdict(results: readonly RemoteHealth[], parts: Partial<Verdict['diagnosis']> = {}): Verdict {
-  const diagnosis = { rootCauses: [], followers: new Map(), builds: new Map(), skew: false, ...parts }
+  const none = { rootCauses: [], followers: new Map(), origins: new Map(), builds: new Map(), skew: false }
+  const diagnosis = { ...none, ...parts }
   return { outcome: 'passed', sentence: 'all well', warnings: [], results, diagnosis } as unknown as Verdict
 }
 

@@ -108,6 +108,45 @@ test.each([
   expect(summary(what as Partial<Record<Service, Seen>>)).toEqual({ roots, followers })
 })
 
+/** Loans need the dome and the store, the dome the API; oven and kiln need each other, which a definition cannot say. */
+const NEEDS = new Map(
+  Object.entries({ loans: ['dome', 'store', 'api'], dome: ['api'], oven: ['kiln'], kiln: ['oven'] }).map(
+    ([name, on]) => [name, new Set(on)],
+  ),
+)
+
+test.each([
+  ['it depends on another', { dome: 'failing', loans: 'failing' }, ['dome'], [['loans', 'dome']]],
+  [
+    'it depends on two others',
+    { dome: 'failing', store: 'failing', loans: 'failing' },
+    ['dome', 'store'],
+    [['loans', 'dome,store']],
+  ],
+  ['it depends on one that is only degraded', { dome: 'degraded', loans: 'failing' }, ['loans'], []],
+  ['it depends on one that is well', { dome: 'ok', loans: 'failing' }, ['loans'], []],
+  ['each depends on the other', { oven: 'failing', kiln: 'failing' }, ['oven', 'kiln'], []],
+  [
+    'all depend on a service that fails',
+    { api: 'failing', dome: 'failing', loans: 'failing' },
+    [undefined],
+    [
+      ['dome', 'api'],
+      ['loans', 'api'],
+    ],
+  ],
+] as const)('of failing probes of a service, of which %s: %j', (_, states, roots, origins) => {
+  const web = seen('web', states)
+  const results = 'api' in states ? [web, seen('api', 'connect_refused')] : [web]
+  const { rootCauses, followers, origins: found } = diagnose(results, ASKS, NEEDS)
+  const probes = Object.entries(web.reached ? web.report.probes : {})
+  expect(rootCauses.map(({ probe }) => probe)).toEqual(roots)
+  expect(probes.flatMap(([name, one]) => (found.has(one) ? [[name, found.get(one)?.join()]] : []))).toEqual(
+    origins,
+  )
+  expect([...followers.keys()]).toEqual('api' in states ? ['web'] : [])
+})
+
 test('services that fail alike on one host are one root cause', () => {
   const on = (service: Service, cause: CauseCode, url: string) => seen(service, cause, url)
   const { rootCauses } = diagnose(

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
 import { readSettings, type Settings } from '../../../src/core/env/settings.ts'
 import type { HealthReport, ProbeState } from '../../../src/core/health/probe.ts'
+import type { Prerequisites } from '../../../src/core/health/verdict.ts'
 import { followRound, type Streaks } from '../../../src/core/incidents/causes.ts'
-import { type Prerequisites, prerequisitesOf } from '../../../src/core/incidents/prerequisites.ts'
+import { prerequisitesOf } from '../../../src/core/incidents/prerequisites.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 
 const report = (service: string, states: Readonly<Record<string, ProbeState>>): HealthReport => ({
