@@ -90,6 +90,9 @@ test('commands that take env files as arguments look for the definition beside t
   const one = at('srv/kiln.env')
   expect((await run(['env', 'check', one])).stdout).toContain(named(file))
   expect((await run(['env', 'diff', '--format', 'text', one, one])).exitCode).toBe(0)
+  await writeFile(at('elsewhere/more.env'), '')
+  for (const [first, second] of [[one, 'more.env'] as const, ['more.env', one] as const])
+    expect((await run(['env', 'diff', first, second])).stdout).toMatch(/^kiln {2}\w+ → \w+$/m)
   expect((await run(['env', 'check', one, '--no-config'])).stdout).not.toContain(named(file))
 })
 
