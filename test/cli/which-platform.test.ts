@@ -295,6 +295,7 @@ test('without options a command acts on the one daemon that runs here, and says 
   await silent(['preflight'], { cwd: at('own') })
   await silent(['preflight', '--help'])
   await silent(['health', '--url', `web=${daemon.urls.web}`])
+  await silent(['health', `--url=web=${daemon.urls.web}`])
   // As one that was a pipe.
   await rm(at('srv/kiln.env'))
   const { exitCode, stderr } = await run(['preflight'])
