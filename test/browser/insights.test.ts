@@ -53,6 +53,8 @@ inChromium('/insights', (open) => {
       index % 3 === 0 ? 'circuit.run' : 'lesson.viewed',
       Date.now() - (index % 20) * DAY,
       { lesson: 1 + (index % 7) },
+      // Half of them were sent, and stay.
+      ...(index % 2 ? [1] : []),
     ])
 
   test.each(Object.keys(SCREENS))(

@@ -177,29 +177,37 @@ test('a misspelt address of the job store fails its probe, and leaves the store 
   expect((await subscribe()).status).toBe(202)
 })
 
-test('a program without a log is warned once that subscriptions end with it, and of wrong secrets, however many come', async () => {
-  const told: (Error & { readonly code?: string })[] = []
-  const note = (warning: Error) => void told.push(warning)
-  process.on('warning', note)
-  onTestFinished(() => void process.off('warning', note))
-  const platform = openPlatform({ env: { EMAIL_DISPATCH_SECRET: 'a-secret-of-these-tests-only-0123456789' } })
-  onTestFinished(() => platform.close())
-  await platform.courses.enrol({ course: 'quantum', email: 'ada@example.com' })
-  const { post } = asking(platform)
-  for (let n = 0; n < 5; n += 1) {
-    const Authorization = `Bearer wrong-${n}`
-    expect((await post('/api/email/dispatch', {}, { Authorization })).status).toBe(401)
-  }
-  // The process tells of warnings in a later turn.
-  await new Promise(setImmediate)
-  expect(told.filter(({ code }) => code === 'secret_refused')).toHaveLength(1)
-  expect(told.filter(({ code }) => code === 'store_in_memory')).toMatchObject([
-    {
-      name: 'platformctl',
-      message: 'STORE_URL is not set: subscriptions are kept in memory and end with the process',
-    },
-  ])
-})
+test.each(['no other store', 'a store of jobs'])(
+  'a program without a log, with %s, is warned once that subscriptions end with it, and of wrong secrets, however many come',
+  async (other) => {
+    const told: (Error & { readonly code?: string })[] = []
+    const note = (warning: Error) => void told.push(warning)
+    process.on('warning', note)
+    onTestFinished(() => void process.off('warning', note))
+    const platform = openPlatform({
+      env: {
+        EMAIL_DISPATCH_SECRET: 'a-secret-of-these-tests-only-0123456789',
+        ...(other === 'a store of jobs' && { JOB_STORE_URL: await newStoreUrl() }),
+      },
+    })
+    onTestFinished(() => platform.close())
+    await platform.courses.enrol({ course: 'quantum', email: 'ada@example.com' })
+    const { post } = asking(platform)
+    for (let n = 0; n < 5; n += 1) {
+      const Authorization = `Bearer wrong-${n}`
+      expect((await post('/api/email/dispatch', {}, { Authorization })).status).toBe(401)
+    }
+    // The process tells of warnings in a later turn.
+    await new Promise(setImmediate)
+    expect(told.filter(({ code }) => code === 'secret_refused')).toHaveLength(1)
+    expect(told.filter(({ code }) => code === 'store_in_memory')).toMatchObject([
+      {
+        name: 'platformctl',
+        message: 'STORE_URL is not set: subscriptions are kept in memory and end with the process',
+      },
+    ])
+  },
+)
 
 test('the store of a platform of another name is refused: the answer is 503, health fails, and the log names both', async () => {
   const env = { STORE_URL: await newStoreUrl() }

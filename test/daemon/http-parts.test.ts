@@ -201,6 +201,28 @@ test.each<[Record<string, string>, boolean]>([
   expect(isScanner(new Headers(headers))).toBe(scanner)
 })
 
+test.each([
+  [
+    'Mozilla/5.0 (compatible; ',
+    'Mimecast Proofpoint ZScaler VirusTotal urlscan.io FireEye Trellix Symantec Sophos',
+  ],
+  [
+    'Mozilla/5.0 (compatible; ',
+    'Forcepoint IronPort Fortinet CheckPoint Bitdefender Kaspersky Google-Safety',
+  ],
+  [
+    'Mozilla/5.0 (via ',
+    'GoogleImageProxy YahooMailProxy HeadlessChrome PhantomJS SkypeUriPreview spider crawler',
+  ],
+  ['', 'facebookexternalhit/1.1 TelegramBot Discordbot/2.0 Slackbot-LinkExpanding Slack-ImgProxy ms-office'],
+  ['', 'Java/17.0 okhttp/4.12 Apache-HttpClient/5.2 libwww-perl/6.7 WinHttp Outlook-iOS/2.0 SafeLinks'],
+])('filters, previews and libraries that name themselves are no people: %s%s', (before, names) => {
+  const people = names
+    .split(' ')
+    .filter((name) => !isScanner(new Headers({ ...BROWSER, 'user-agent': before + name })))
+  expect(people).toEqual([])
+})
+
 test('no answer may be cached, sniffed, framed, indexed or leaked as a referrer, except a picture', async () => {
   const of = (response: Response) => ({ status: response.status, ...Object.fromEntries(response.headers) })
   const common = {

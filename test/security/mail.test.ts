@@ -199,6 +199,23 @@ test('the functions of a definition get the variables of its groups from the env
   expect(await bodyOf(mailed)).toMatchObject({ sent: true })
 })
 
+test('what a request gives as input fills no slot that the definition leaves out', async () => {
+  const { post, messages } = await accountPlatform({
+    platform: {
+      templates: {
+        'organisation-invite': {
+          ...{ by: 'person', inputs: ['organisation'], slots: { organisation: 'text', inviteUrl: 'url' } },
+          resolve: () => ({ to: 'a@example.com', slots: { inviteUrl: 'https://kiln.example/' }, about: 'a' }),
+        },
+      },
+    },
+  })
+  const asked = { template: 'organisation-invite', inputs: { organisation: 'evil.example' } }
+  const answer = await bodyOf(await post('/api/email', asked, await token()))
+  expect(answer).toMatchObject({ sent: false, reason: expect.stringContaining('organisation') })
+  expect(messages).toEqual([])
+})
+
 test.each([
   ['throws', () => JSON.parse('<html>')],
   ['rejects', () => Promise.reject(new TypeError('fetch failed'))],

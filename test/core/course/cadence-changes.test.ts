@@ -172,6 +172,16 @@ describe.each(KEPT)('on %s', (kind) => {
     expect(await it.leave(2)).toEqual(expected)
   })
 
+  test('a course that was short for a while keeps its spacing when it goes on', async () => {
+    const it = await begun(every(1, 20))
+    await it.leave(2)
+    it.deploy(every(1, 20), LESSONS.slice(0, 3))
+    it.pass(DAY_MS + 22 * HOUR_MS)
+    expect(await it.leave(9)).toEqual(['31/03 00:00'])
+    await it.deploy(every(1, 20)).dispatch({ limit: 1 })
+    expect(await it.leave(1)).toEqual(['31/03 20:00'])
+  })
+
   test('a clock that was ahead brings neither a burst nor a long wait to a course that was changed', async () => {
     for (const [before, after] of [
       [every(7), every(1)],

@@ -280,15 +280,34 @@ describe.each(KEPT)('on %s', (kind) => {
     expect((await it.course.find(ADA.identity, course))?.state).toBe('confirmed')
   })
 
-  test('with spacing, a lesson that took hours of retries keeps the next one away from when it was sent', async () => {
-    const it = await courseWith(0, { kind, catalog: catalogOf({ ...pottery, spacingMs: 2 * DAY_MS }) })
-    await it.course.enrol({ ...ADA, course: 'pottery' })
-    it.answer(() => ({ kind: 'transient', scope: 'message', reason: 'greylisted' }))
-    await it.course.dispatch({ limit: 10 })
-    it.answer(({ key }) => ({ kind: 'sent', id: key }))
-    it.pass(5 * HOUR_MS)
-    expect(await it.course.dispatch({ limit: 10 })).toMatchObject({ sent: 1 })
-    expect(await it.course.find(ADA.identity, 'pottery')).toMatchObject({ dueAt: it.now() + 2 * DAY_MS })
+  test.each([
+    ['was sent', 5],
+    ['was first tried, where an operator says that it arrived', 0],
+  ])(
+    'with spacing, also one that the course has lost since, the next lesson keeps its distance from when the last %s',
+    async (how, hours) => {
+      const it = await courseWith(0, { kind, catalog: catalogOf({ ...pottery, spacingMs: 2 * DAY_MS }) })
+      await it.course.enrol({ ...ADA, course: 'pottery' })
+      const course = it.open(it.store.course, { catalog: catalogOf(pottery) })
+      it.answer(() => ({ kind: 'transient', scope: 'message', reason: 'greylisted' }))
+      await course.dispatch({ limit: 10 })
+      it.answer(({ key }) => ({ kind: 'sent', id: key }))
+      const due = it.now() + hours * HOUR_MS + 2 * DAY_MS
+      it.pass(5 * HOUR_MS)
+      const { id = '' } = (await course.find(ADA.identity, 'pottery')) ?? {}
+      if (how === 'was sent') expect(await course.dispatch({ limit: 10 })).toMatchObject({ sent: 1 })
+      else expect(await course.resolve(id, 'sent')).toBe(true)
+      expect(await course.findById(id)).toMatchObject({ sentDays: [1], dueAt: due })
+    },
+  )
+
+  test('a reader who moves in a course whose hour has changed since keeps the hour that it began with', async () => {
+    const it = await courseWith(0, { kind, catalog: catalogOf(drawing) })
+    await it.course.enrol({ ...ADA, course: 'drawing', timeZone: 'America/New_York' })
+    const cadence = { kind: 'at', minute: 18 * 60, zone: undefined, weekdays: [1] } as const
+    const changed = it.open(it.store.course, { catalog: catalogOf({ ...drawing, cadence }) })
+    await changed.set({ identity: ADA.identity, timeZone: 'Europe/Vienna' })
+    expect(await changed.find(ADA.identity)).toMatchObject({ dueAt: Date.UTC(2026, 2, 30, 7) })
   })
 
   test('with spacing, a backlog of days is not caught up in a minute', async () => {

@@ -38,6 +38,15 @@ test('a call that sends nothing reports its limit, the reason, and the lessons l
   expect(it.messages).toHaveLength(1)
 })
 
+test('calls that run at the same time have each a limit and results of its own, and no lesson in common', async () => {
+  const it = await courseWith(5, { kind: 'memory' })
+  const limits = [1, 3]
+  const calls = await Promise.all(limits.map((limit) => it.course.dispatch({ limit })))
+  expect(calls.map(({ limit, sent }) => [limit, sent])).toEqual(limits.map((limit) => [limit, limit]))
+  const reached = calls.flatMap(({ results }) => results.map(({ subscription }) => subscription))
+  expect([new Set(reached).size, it.messages.length]).toEqual([4, 4])
+})
+
 test('a call counts, lists, logs and reports each message by what became of it', async () => {
   const it = await courseWith(4, { kind: 'memory' })
   it.answer((message) => {
