@@ -1,10 +1,62 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { InsightsColumn, InsightsSection } from '../../../src/core/analytics/insights.ts'
 import { messagesOf } from '../../../src/core/messages/messages.ts'
+import { learning } from '../../../src/presets/learning/platform.ts'
 
 // The browser's files need the types of the DOM, which tests of servers do without: they are imported by name.
 const load = (name: string) => import(`../../../src/browser/insights/${name}.ts`)
+
+/** An element, or whatever else a script wants of a browser: it keeps what is set, and does nothing. */
+function anything(kept: Record<PropertyKey, unknown> = {}): Record<string, unknown> {
+  return new Proxy(
+    Object(function nothing() {}),
+    {
+      get(_, name) {
+        if (name === Symbol.toPrimitive) return () => 0
+        if (!(name in kept) && typeof name === 'string' && name !== 'then') kept[name] = anything()
+        return kept[name]
+      },
+      set: (_, name, value) => Reflect.set(kept, name, value),
+      apply: () => anything(),
+      construct: () => anything(),
+    },
+  )
+}
+// The chart looks for a browser as it is loaded.
+for (const name of ['window', 'document', 'matchMedia']) vi.stubGlobal(name, anything())
+vi.stubGlobal('devicePixelRatio', 1)
 const { localDay, sectionTable } = await load('tables')
+vi.unstubAllGlobals()
+
+test('the page counts and charts all that the browser holds, also what was sent', async () => {
+  onTestFinished(() => void vi.unstubAllGlobals())
+  const now = Date.now()
+  const stored = [
+    ['page.viewed', now, {}],
+    ['page.viewed', now, {}, 1],
+    ['of.before', now, {}, 1],
+  ]
+  const items = stored.map((event, at) => [`platform.event.${at}`, JSON.stringify(event)])
+  const localStorage = Object.create({ getItem: (name: string) => localStorage[name] ?? null })
+  Object.assign(localStorage, Object.fromEntries(items))
+  const { events, insights } = learning
+  const texts = messagesOf('en').insights.script
+  const data = { events, sections: insights.sections, sample: [], texts, language: 'en' }
+  const [total, kept, filter] = [anything(), anything(), anything({ value: '' })]
+  const parts = anything({ total, kept, range: filter, kind: filter })
+  const document = anything({
+    querySelector: () => ({ textContent: JSON.stringify(data) }),
+    getElementById: (id: string) => parts[id],
+    documentElement: anything({ lang: 'en' }),
+  })
+  const [none, HTMLElement] = [anything(), class {}]
+  const functions = { addEventListener: none, getComputedStyle: none, matchMedia: none }
+  const classes = { HTMLElement, Option: none, Path2D: none, ResizeObserver: none }
+  for (const [name, value] of Object.entries({ document, localStorage, ...functions, ...classes }))
+    vi.stubGlobal(name, value)
+  await load('main')
+  expect([total.textContent, kept.textContent]).toEqual(['2', 'This browser holds 3 events.'])
+})
 
 test('a day is the one of the visitor, at each hour', () => {
   const day = new Intl.DateTimeFormat('sv-SE')
