@@ -37,7 +37,7 @@ async function school(definition: object = DEFINITION) {
   await writeFile(at('srv/firing/1-clay.md'), '---\nsubject: Clay\n---\n\nWedge it.')
   await writeFile(
     at('srv/kiln.env'),
-    'KILN_API_KEY=a-long-key-of-the-kiln\nEMAIL_DISPATCH_SECRET=a-long-secret-of-the-school-4711\n',
+    'KILN_API_KEY=a-long-key-of-the-kiln\nEMAIL_DISPATCH_SECRET=a-long-secret-of-the-school-4711\nOTHER_PROGRAM=1\n',
   )
   const env = { XDG_STATE_HOME: at('state') }
   return {
@@ -98,8 +98,9 @@ test('commands that take env files as arguments look for the definition beside t
 
 test('an env file with names that the default platform does not know is a warning, unless --no-config asks for it', async () => {
   const { at, run } = await school()
-  await writeFile(at('elsewhere/kiln.env'), 'KILN_API_KEY=a-long-key-of-the-kiln\n')
-  const loose = await run(['preflight', '--env-file', 'kiln.env'])
+  // The second variable is known, although another service reads it.
+  await writeFile(at('elsewhere/kiln.env'), 'KILN_API_KEY=a-long-key-of-the-kiln\nCOURSE_INDEX_PATH=/index\n')
+  const loose = await run(['preflight', '--env-file', 'kiln.env', '--service', 'web'])
   expect(loose.stdout).toMatch(
     /▲ warning no-definition[\s\S]*1 name in the files is unknown to the default platform/,
   )
@@ -118,6 +119,8 @@ test('a daemon says first which platform it runs, whatever is logged, warns of u
     platform: 'Kiln School',
     definition: file,
   })
+  // With a definition, names of other programs are no warning.
+  expect(kiln.lines).not.toContainEqual(expect.objectContaining({ id: 'names-not-read' }))
   const record = await readFile(at('data/daemon.json'), 'utf8')
   expect(JSON.parse(record)).toMatchObject({
     platform: { name: 'Kiln School', definition: file },

@@ -183,6 +183,9 @@ test('a reader changes language and time zone on the page of the unsubscribe lin
   const statuses = []
   for (let n = 0; n < 31; n += 1) statuses.push((await it.ask(link, 'en', n % 2 ? form : again)).status)
   expect([statuses[0], statuses.at(-1)]).toEqual([200, 429])
+  // Anybody can have that answer, so it counts for no alert about this route.
+  const { html: metrics } = await it.ask('/metrics')
+  expect(metrics).toMatch(/^platformctl_http_requests_total\{.*route="\(forged\)",status="429"\} /m)
   await it.ask(link, 'en', { 'List-Unsubscribe': 'One-Click' })
   expect(await find()).toMatchObject({ state: 'unsubscribed' })
 })

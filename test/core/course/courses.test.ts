@@ -310,6 +310,14 @@ describe.each(KEPT)('on %s', (kind) => {
     expect(await changed.find(ADA.identity)).toMatchObject({ dueAt: Date.UTC(2026, 2, 30, 7) })
   })
 
+  test('a lesson that the course has lost since links to the page of its number', async () => {
+    const it = await courseWith(0, { kind, catalog: catalogOf(pottery) })
+    await it.course.enrol({ ...ADA, course: 'pottery' })
+    const shorter = { ...pottery, lessons: pottery.lessons.slice(1) }
+    await it.open(it.store.course, { catalog: catalogOf(shorter) }).dispatch({ limit: 10 })
+    expect(it.messages[0]?.text).toContain('/lessons/1?course=pottery')
+  })
+
   test('with spacing, a backlog of days is not caught up in a minute', async () => {
     const spaced = { ...pottery, spacingMs: DAY_MS }
     const it = await courseWith(0, { kind, catalog: catalogOf(spaced) })
