@@ -60,8 +60,8 @@ const PLANTED: Readonly<Record<string, readonly Planted[]>> = {
     ],
     [
       'does not renew a lease while its message is out',
-      'if (kept) until = now + ATTEMPT_MS',
-      'if (kept) until = last',
+      'succeeds(keep([...out])))) until = now + ATTEMPT_MS',
+      'succeeds(keep([...out])))) until = last',
     ],
     ['lets an attempt outlive its lease', 'const ATTEMPT_MS = 80_000', 'const ATTEMPT_MS = 800_000'],
   ],

@@ -102,8 +102,7 @@ export function messageEngine<Settlement extends MessageSettlement>(
     async prepare(message) {
       const now = clock.now()
       if (now >= message.expiresAt) return { kind: 'over', reason: expired }
-      // Nobody who did not ask should get one again and again, whoever delivers it.
-      if (isForgotten(message, name === 'confirmation' ? { transport: 'api' } : mailer, now))
+      if (isForgotten(message, mailer, now))
         return { kind: 'over', reason: 'the provider may have it, and no longer knows its key' }
       try {
         const mail = await mailOf(message)

@@ -19,8 +19,8 @@ const NEVER = new Promise<never>(() => {})
 const LEASE_MS = 90_000
 
 /** Processes on one store, and time that only the test lets pass. */
-async function world(kind: StoreKind, transportKind = 'test') {
-  const it = await courseWith(0, { kind, leaseClock: 'standing', transportKind })
+async function world(kind: StoreKind) {
+  const it = await courseWith(0, { kind, leaseClock: 'standing' })
   const timer = { monotonic: it.now, sleep: () => NEVER }
   const process = (faults: Partial<CourseStore> = {}, more: Partial<CourseOptions> = {}) =>
     it.open({ ...it.store.course, ...faults }, { timer, more })
@@ -115,22 +115,6 @@ describe.each(KEPT)('confirmations on %s', (kind) => {
     it.pass(2 * DAY_MS)
     expect(await it.other.deliverMessages()).toBe(1)
     expect(await it.other.confirm(it.token())).toBe('confirmed')
-  })
-
-  test('one that may have arrived over SMTP is given up after 20 hours: nobody who never confirmed is mailed for days', async () => {
-    const it = await world(kind, 'smtp')
-    it.answer(() => ({ kind: 'unknown', reason: 'the connection broke' }))
-    await it.ask()
-    for (let hour = 0; hour < 48; hour += 1) {
-      it.pass(HOUR_MS)
-      await it.other.deliverMessages()
-    }
-    const before = it.messages.length
-    expect(before).toBeLessThanOrEqual(20)
-    it.pass(DAY_MS)
-    await it.other.deliverMessages()
-    expect(it.messages).toHaveLength(before)
-    expect(await it.history()).toContain('confirmation unknown')
   })
 
   test.each([3 * DAY_MS, 9 * HOUR_MS])(
