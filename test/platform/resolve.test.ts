@@ -247,6 +247,18 @@ test('a mail of a definition is known by its name, with the request that may ask
   ])
 })
 
+test('a mail that a request asks for needs a recipient, texts in its slots, and what it is about', async () => {
+  const whole = { to: 'a@example.com', slots: { at: 'nine' }, about: 'booking.1' }
+  async function given(found: unknown) {
+    const { mails } = base({ templates: { booked: { by: 'service', resolve: () => found as never } } })
+    return mails.definitions.find(({ name }) => name === 'booked')?.ask?.resolve({}, {} as never)
+  }
+  expect([await given(whole), await given(undefined)]).toEqual([whole, undefined])
+  const wrong = [{ slots: { at: 9 } }, { slots: undefined }, { about: 1 }, { to: ['a@example.com'] }]
+  for (const part of wrong)
+    expect(await given({ ...whole, ...part })).toMatchObject({ answer: { kind: 'not_sent' } })
+})
+
 test('faults of the files are one error that names the file and all of them', () => {
   const definition = { preset: 'base', mails: 'none', courses: { firing: { lessons: 'nothing' } } }
   expect(() => resolvePlatform(definition, { folder: '/', file: 'kiln.ts' })).toThrow(

@@ -4,6 +4,7 @@ import { HOUR_MS } from '../../../src/core/durations.ts'
 import type { Log } from '../../../src/core/host.ts'
 import type { Outcome } from '../../../src/core/mail/mailer.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
+import { byHand } from '../../support/by-hand.ts'
 import { ADA, courseWith } from '../../support/course.ts'
 import { compiledMails } from '../../support/learning.ts'
 
@@ -248,4 +249,11 @@ test('an erasure is complete once the bytes of every form of the address are gon
     expect(erased).toEqual({ existed: true, related: forms, bytesGone: false })
     expect(forms).toBeGreaterThanOrEqual(2)
   }
+})
+
+test('all that wait are resolved at once, however many there are', async () => {
+  const it = await courseWith(501)
+  const parked = `problem_kind = 'parked', problem_reason = 'refused', problem_since = 1, next_attempt_at = NULL`
+  await byHand(it.address, `UPDATE subscription SET ${parked}`)
+  expect(await it.course.resolveAll('retry')).toBe(501)
 })
