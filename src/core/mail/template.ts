@@ -76,7 +76,7 @@ export function checkSlots(mail: CompiledMail, slots: Readonly<Record<string, st
     if (value === undefined) throw new SlotError(`the slot ${name} has no value`)
     if (typeof value !== 'string' || !isOfType(type, value))
       throw new SlotError(
-        `the value of the slot ${name} is not ${type === 'url' ? 'an absolute http:// or https:// address' : 'a text'}`,
+        `the value of the slot ${name} is not ${type === 'url' ? 'an absolute http or https address' : 'a text'}`,
       )
   }
   if (Object.keys(slots).length === entries.length) return

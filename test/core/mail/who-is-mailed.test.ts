@@ -268,7 +268,7 @@ const resolved = { to: 'ada@example.com', slots: MAIL.slots, about: 'exam.1' }
 test('a mail whose record gives a relative address is not sent, and the log says why', async () => {
   const slots = { ...resolved.slots, resultUrl: '/results/17' }
   const { ask, logged, messages } = await transactional(() => ({ ...resolved, slots }))
-  const reason = 'the value of the slot resultUrl is not an absolute http:// or https:// address'
+  const reason = 'the value of the slot resultUrl is not an absolute http or https address'
   expect(await ask()).toEqual({ kind: 'not_sent', reason })
   expect(logged).toEqual([{ event: 'mail_not_sent', template: 'exam-passed', reason }])
   expect(messages).toEqual([])
