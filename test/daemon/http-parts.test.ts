@@ -189,7 +189,8 @@ test.each<[Record<string, string>, boolean]>([
   [{ ...BROWSER, 'user-agent': 'Barracuda Sentinel' }, true],
   [{ ...BROWSER, 'user-agent': 'Mozilla/5.0 Cubot' }, true],
   [{ ...BROWSER, 'user-agent': 'Mozilla/5.0 Robotics' }, false],
-  // People who follow a link inside of Instagram or Facebook.
+  // People who follow a link inside of Instagram, Facebook or Telegram.
+  [{ ...BROWSER, 'user-agent': `${IPHONE} Telegram-Android/11.2.3` }, false],
   [{ ...BROWSER, 'user-agent': `${IPHONE} Instagram 390.0.0.28.85 (iPhone15,3; iOS 18_5; de_DE)` }, false],
   [{ ...BROWSER, 'user-agent': `${IPHONE} [FBAN/FBIOS;FBAV/512.0.0.46.109;FBDV/iPhone15,3]` }, false],
   [{ ...BROWSER, 'sec-purpose': 'prefetch;prerender' }, true],
