@@ -27,6 +27,7 @@ export function createClaims<Claim extends object, Prepared extends Ready>(
   let { room } = run
   let batch = BATCH
   let isDry = false
+  let isNudged = false
   let hasClaimed = false
   let fault: { readonly error: unknown } | undefined
 
@@ -43,6 +44,7 @@ export function createClaims<Claim extends object, Prepared extends Ready>(
 
   async function claim(): Promise<void> {
     let places: readonly number[] | undefined
+    isNudged = false
     try {
       if (pace) {
         // A claim is made when its place has come and a slot is free for it, so that none grows old.
@@ -57,8 +59,9 @@ export function createClaims<Claim extends object, Prepared extends Ready>(
       const retries = Math.floor(most / RETRY_SHARE + random.fraction())
       const claims = most === 0 ? [] : await source.claim({ now, limit: most, retries, leaseMs: LEASE_MS })
       room -= claims.length
-      isDry = claims.length === 0
-      if (isDry) return
+      // What became due while the store answered may not be in its answer.
+      isDry = claims.length === 0 && !isNudged
+      if (claims.length === 0) return
       const lease = hold(claims.length, since)
       for (const [at, claim] of claims.entries()) ready.push({ claim, lease, place: places?.[at] })
       places = places?.slice(claims.length)
@@ -94,6 +97,7 @@ export function createClaims<Claim extends object, Prepared extends Ready>(
     isDry: () => isDry,
     nudge() {
       isDry = false
+      isNudged = true
     },
     /** Why claiming failed; claims before it are still sent. */
     fault: () => fault,

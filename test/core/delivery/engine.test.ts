@@ -253,6 +253,29 @@ test('a message that became due while another is out for long is sent at once, a
   expect(await it.passing(waking)).toBe(2)
 })
 
+test('a message that became due while the store answered that nothing is due is sent at once, while others are out', async () => {
+  let calls = 0
+  const it = engineOf({
+    stream: ALERT,
+    send: async (name) => {
+      if (name === '1') await it.time.clock.sleep(600 * SECOND)
+      return SENT
+    },
+    claim: async () => {
+      calls += 1
+      const call = calls
+      await it.time.clock.sleep(SECOND)
+      // It is stored after the second look began, and before that look has its answer.
+      if (call === 2) void it.engine.wake()
+      return call === 1 || call === 3 ? [{ name: `${call}` }] : []
+    },
+  })
+  const waking = it.engine.wake()
+  await it.time.passUntil(30 * SECOND, () => false)
+  expect(it.settled).toEqual(['3 sent'])
+  expect(await it.passing(waking)).toBe(2)
+})
+
 test('while a stream is held nothing is claimed, and what is claimed already is released untried', async () => {
   const it = engineOf({ due: 5, held: async () => 'mail is paused' })
   expect(await it.run()).toMatchObject({ sent: 0, stopped: 'mail is paused' })
