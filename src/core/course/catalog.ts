@@ -132,14 +132,14 @@ export function createCatalog(
     /** When the lesson in hand is due in another time zone; undefined: as before. */
     moved: (plan: Plan, enrolment: Subscription, to: { readonly to: string; readonly now: number }) =>
       movedDue(plan, enrolment, to, zones),
-    /** How somebody goes on in a course with lessons that were sent elsewhere. */
-    arrival(
+    /** How somebody goes on in a course with lessons that were sent elsewhere; one that keeps its lessons keeps those. */
+    async arrival(
       course: CourseDefinition,
       { sent, sentLessons, isFinished, nextAt = 0, lastSentAt = 0, timeZone }: Newcomer,
       now: number,
     ) {
       const isLatest = course.follow === 'latest'
-      const lessons = isLatest ? lessonsFor(course.lessons, sentLessons, sent) : course.lessons
+      const lessons = lessonsFor(course.lessons, sentLessons, sent)
       const next = Math.max(now, nextAt, lastSentAt + course.spacingMs)
       const { confirmedAt, dueAt } = arrivalAt(course, { sent, next, timeZone }, zones)
       return {
@@ -147,6 +147,8 @@ export function createCatalog(
         lessons: isFinished ? sent : lessons.length,
         dueAt: sent < lessons.length && !isFinished ? dueAt : undefined,
         progress: isLatest && sent > 0 ? progressOf(course.lessons, lessons, sent) : undefined,
+        ...(!isLatest &&
+          lessons !== course.lessons && { pinned: pinnedOf({ ...course, lessons }, (await load()).texts) }),
       }
     },
     /** The progress of an enrolment once its lesson in hand is sent; undefined: it keeps the course that it began with. */

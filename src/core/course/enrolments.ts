@@ -54,7 +54,7 @@ export function createEnrolments(host: CourseHost) {
     if (start === undefined) return undefined
     const course = catalog.find(id)
     const { confirmedAt, progress, ...goes } = course
-      ? catalog.arrival(course, one, now)
+      ? await catalog.arrival(course, one, now)
       : { ...start, confirmedAt: now, progress: undefined }
     return {
       ...one,

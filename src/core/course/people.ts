@@ -117,7 +117,7 @@ function newcomer(
   if (sent < 0) return 'sent is not a number of lessons'
   if (sentLessons !== undefined && sentLessons.length !== sent)
     return `sent is ${sent}, and sent_lessons names ${sentLessons.length}`
-  if (sent > course.lessons.length && course !== STATUS && (course.follow === 'start' || !sentLessons))
+  if (sent > course.lessons.length && course !== STATUS && !sentLessons)
     return `sent is ${sent}, and the course ${course.id} has ${course.lessons.length} lessons`
   const times = [fields.consentAt, fields.lastSentAt, fields.nextAt].map(timeOf)
   const wrong = ['consent_at', 'last_sent_at', 'next_at'].find((_, index) => Number.isNaN(times[index]))
@@ -153,7 +153,7 @@ function newcomer(
 const LONGEST_HOW = 300
 const MOST_DAYS_AHEAD = 366
 /** Whoever gets mails about incidents had any number of them. */
-const STATUS = { id: NOTICES, follow: 'latest', lessons: [] } as const
+const STATUS = { id: NOTICES, lessons: [] } as const
 
 /** UTC milliseconds; a time without a zone is in UTC. NaN: not a time. */
 function timeOf(text: string): number | undefined {

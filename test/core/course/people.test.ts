@@ -93,23 +93,32 @@ describe.each(KEPT)('on %s', (kind) => {
   })
 })
 
-test('somebody imported into a course that follows the newest gets the lessons that they lack, whichever those are', async () => {
-  const it = await courseWith(0, { catalog })
-  const [first = '', second = '', third = '', last = ''] = lessons(4)
-  const had = { 'ada@example.com': [second, last], 'bob@example.com': ['a-lesson-of-before', first] }
-  const lines = Object.entries(had).map(([who, names]) => `${who},daily,2026-01-02,form,${names.join(' ')}\n`)
-  const { people } = reading(`address,course,${CONSENT},sent_lessons\n${lines.join('')}`)
-  await all(it.course.admit(people, { dryRun: false, file: 'people.csv' }, OPS))
-  for (let day = 0; day < 4; day += 1) {
-    await it.course.dispatch({ limit: 10 })
-    it.pass(DAY_MS)
-  }
-  expect((await it.course.find('ada@example.com'))?.sentLessons).toEqual([second, last, first, third])
-  expect((await it.course.find('bob@example.com'))?.sentLessons).toEqual([
-    ...['a-lesson-of-before', first],
-    ...[second, third, last],
-  ])
-})
+test.each(['start', 'latest'] as const)(
+  'somebody imported gets the lessons that they lack, whichever those are: the course follows its %s lessons',
+  async (follow) => {
+    const course = { ...daily, follow }
+    const it = await courseWith(0, { catalog: createCatalog([weekly, course], { zones }) })
+    const [first = '', second = '', third = '', last = ''] = lessons(4)
+    const had = { 'ada@example.com': [second, last], 'bob@example.com': ['a-lesson-of-before', first] }
+    const lines = Object.entries(had).map(
+      ([who, names]) => `${who},daily,2026-01-02,form,${names.join(' ')}\n`,
+    )
+    const { people } = reading(`address,course,${CONSENT},sent_lessons\n${lines.join('')}`)
+    await all(it.course.admit(people, { dryRun: false, file: 'people.csv' }, OPS))
+    for (let day = 0; day < 4; day += 1) {
+      await it.course.dispatch({ limit: 10 })
+      it.pass(DAY_MS)
+    }
+    const names = new Map((await all(it.course.people())).map((one) => [one.address, one.sentLessons]))
+    expect(names.get('ada@example.com')).toEqual([second, last, first, third])
+    expect(names.get('bob@example.com')).toEqual(['a-lesson-of-before', first, second, third, last])
+    const mailed = (who: string) =>
+      it.messages.filter(({ to }) => to.address === who).map(({ subject }) => subject)
+    const bobs = mailed('bob@example.com')
+    expect(bobs).not.toContain(mailed('ada@example.com')[0])
+    expect(mailed('ada@example.com')).toEqual([expect.any(String), bobs[1]])
+  },
+)
 
 test('somebody imported as finished stays so, with the lessons that they had, and can begin again', async () => {
   const it = await courseWith(0, { catalog })
