@@ -33,7 +33,9 @@ export async function liveChecks(
   const { timeoutMs, dkimSelectors, sendTest, data } = options
   const settings = readSettings(context.platform, env)
   const mailer = openMailer({ mail: settings.mail, compiled: context.platform.mails.compiled })
-  const address = checkedStore(context, settings.store.address, data)
+  const { address, jobStore } = settings.store
+  const stores = [checkedStore(context, address, data), jobStore && checkedStore(context, jobStore, data)]
+  const [storeSchema, jobSchema] = stores.map((one) => one && (() => readSchema(one)))
   const progress = await openProgress(context, 'live checks')
   try {
     const targets = liveTargets(
@@ -44,7 +46,8 @@ export async function liveChecks(
         now: context.clock.now(),
         isSet: (name) => settings.value(name) !== undefined,
         verifyMail: (signal) => mailer.verify(signal),
-        storeSchema: address && (() => readSchema(address)),
+        storeSchema,
+        jobSchema,
         dkimSelectors,
         sendTest: sendTest ? (await import('./command.ts')).alertTester(context, env) : undefined,
       },

@@ -90,6 +90,8 @@ async function everything({ refuse = [] as string[] } = {}) {
     API_URL: await secure({ '/api/health': [200, health('api')] }),
     AGENT_URL: await secure({ '/api/agent/health': [200, health('agent')] }),
     STORE_URL: 'sqlite:store.sqlite',
+    JOB_STORE_URL: 'sqlite:jobs.sqlite',
+    NEXT_PUBLIC_ERRORTRACK_DSN: (await secure({})).replace('://', '://key@').concat('/1'),
   }
 }
 
@@ -97,12 +99,13 @@ test('without anything configured nothing is asked, and nothing is said to have 
   const { code, stdout, stderr } = await preflight({})
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(stdout).toMatch(/○ skipped \(not configured\): datastore, payments,/)
-  expect(stdout).toMatch(/^Live checks {2}0 passed, 13 skipped$/m)
+  expect(stdout).toMatch(/^Live checks {2}0 passed, 15 skipped$/m)
 })
 
 test('everything configured and well: every check passes, or says why it was skipped', async () => {
   const cwd = await emptyFolder()
-  await (await openStore({ kind: 'sqlite', file: path.join(cwd, 'store.sqlite') })).close()
+  for (const name of ['store.sqlite', 'jobs.sqlite'])
+    await (await openStore({ kind: 'sqlite', file: path.join(cwd, name) })).close()
   const { code, told, report } = await checks({ env: await everything(), cwd })
   expect(told).toEqual([
     ...passed('datastore', ...CONNECTS, 'authorisation', 'published keys'),
@@ -116,6 +119,8 @@ test('everything configured and well: every check passes, or says why it was ski
     ...passed('api', ...CONNECTS, 'health'),
     ...passed('agent', ...CONNECTS, 'health'),
     'store, migrations: passed',
+    'jobstore, migrations: passed',
+    ...passed('errortrack', ...CONNECTS),
   ])
   expect(report.findings.filter(({ severity }) => severity === 'warning').map(({ id }) => id)).toEqual([
     'token-claims-unchecked',
@@ -216,6 +221,7 @@ test('only what the named services reach out to is asked', async () => {
   expect(report.live.map(({ target }) => target)).toEqual([
     'api',
     'store',
+    'errortrack',
     'alerts',
     'alert-mail',
     'escalation',

@@ -144,6 +144,8 @@ export interface LiveDependencies
   readonly verifyMail: (signal: AbortSignal) => Promise<void>
   /** The store's schema, read without changing it; undefined when there is no store yet. Rejects when a daemon could not use it. */
   readonly storeSchema: (() => Promise<StoreSchema | undefined>) | undefined
+  /** The same of JOB_STORE_URL. */
+  readonly jobSchema?: LiveDependencies['storeSchema']
   /** Sends a test alert on a channel; undefined where nothing is to be sent. */
   readonly sendTest?: ((channel: string) => Promise<SendOutcome>) | undefined
   /** DKIM selectors of the sender's domain; the usual ones are tried when empty. */

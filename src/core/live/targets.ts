@@ -1,4 +1,4 @@
-import type { Settings } from '../env/settings.ts'
+import type { Settings, StoreAddress, StoreVariable } from '../env/settings.ts'
 import { postgresServers } from '../env/values.ts'
 import { codeOf, storeFault, storeFaultReason } from '../errors.ts'
 import type { ProbeDefinition } from '../health/probe.ts'
@@ -24,15 +24,19 @@ import { failed, outcomeOfFault, passed, type Step, skipped, type Target, warnin
 import type { LiveNetwork } from './network.ts'
 import { senderSteps } from './sender.ts'
 
-/** Checks that the store's server can be found, and that the schema is this build's. */
-function storeSteps(dependencies: LiveDependencies, read: NonNullable<LiveDependencies['storeSchema']>) {
-  const { name, settings } = dependencies
-  const { address } = settings.store
+/** Checks that the server of a store can be found, and that the schema is this build's. */
+function storeSteps(
+  dependencies: LiveDependencies,
+  variable: StoreVariable,
+  address: StoreAddress | undefined,
+  read: NonNullable<LiveDependencies['storeSchema']>,
+) {
+  const { name } = dependencies
   const servers = address?.kind === 'postgres' ? postgresServers(address.url.reveal()) : undefined
   return [
-    ...(servers ?? []).map((server) => nameStep(dependencies, new URL(server), 'STORE_URL')),
+    ...(servers ?? []).map((server) => nameStep(dependencies, new URL(server), variable)),
     // Without an address the store lies in the data folder, and no variable names it.
-    step('migrations', address && 'STORE_URL', async () => {
+    step('migrations', address && variable, async () => {
       const state = await read().catch(faultOf)
       if (typeof state === 'string') return failed(idOf(state), state)
       if (state === undefined) return skipped('there is no store yet; it is made at the first start')
@@ -105,8 +109,9 @@ function webhookStep({ network, settings }: LiveDependencies, provider: string):
 
 /** Everything that the configuration reaches out to, for the services asked for. */
 export function liveTargets(dependencies: LiveDependencies, asked: readonly Service[]): readonly Target[] {
-  const { contract, services, probes, settings, network, isSet, storeSchema, sendTest } = dependencies
-  const { datastore, payments, sharedStore, mail, alerts, heartbeatPing } = settings
+  const { contract, services, probes, settings, network, isSet, storeSchema, jobSchema, sendTest } =
+    dependencies
+  const { datastore, payments, sharedStore, store, mail, errortrack, alerts, heartbeatPing } = settings
   const readersOf = (names: readonly string[]) =>
     contract.services.filter((service) =>
       names.some((name) => contract.find(name)?.services.includes(service)),
@@ -165,7 +170,19 @@ export function liveTargets(dependencies: LiveDependencies, asked: readonly Serv
     },
     ...neighbours,
     ...own,
-    target('store', 'STORE_URL', storeSchema && storeSteps(dependencies, storeSchema)),
+    target(
+      'store',
+      'STORE_URL',
+      storeSchema && storeSteps(dependencies, 'STORE_URL', store.address, storeSchema),
+    ),
+    target(
+      'jobstore',
+      JOBS,
+      jobSchema && storeSteps(dependencies, JOBS, store.jobStore, jobSchema),
+      undefined,
+      'store',
+    ),
+    target('errortrack', DSN, errortrack && keyedEndpoint(dependencies, new URL(errortrack.dsn).origin, DSN)),
     target('site', SITE, isSet(SITE) ? siteSteps(dependencies) : undefined, [WEB]),
     alertTarget('alerts', 'ALERT_WEBHOOK_URL', 'webhook', webhook),
     alertTarget('alert-mail', 'ALERT_EMAIL_TO', 'mail', mailTo && mail && {}),
@@ -180,6 +197,8 @@ export function liveTargets(dependencies: LiveDependencies, asked: readonly Serv
 const DATASTORE = 'NEXT_PUBLIC_DATASTORE_URL'
 const LIMITS = 'SHAREDSTORE_REST_URL'
 const PING = 'HEARTBEAT_PING_URL'
+const JOBS = 'JOB_STORE_URL'
+const DSN = 'NEXT_PUBLIC_ERRORTRACK_DSN'
 
 function sharedStoreSteps(dependencies: LiveDependencies, store: NonNullable<Settings['sharedStore']>) {
   const { url, token } = store

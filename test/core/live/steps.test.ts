@@ -209,6 +209,8 @@ describe('targets', () => {
       expect.stringMatching(/^api .*API_URL$/),
       expect.stringMatching(/^agent .*AGENT_URL$/),
       'store STORE_URL',
+      'jobstore JOB_STORE_URL',
+      'errortrack NEXT_PUBLIC_ERRORTRACK_DSN',
       'site NEXT_PUBLIC_SITE_URL',
       'alerts ALERT_WEBHOOK_URL',
       'alert-mail ALERT_EMAIL_TO',
