@@ -81,7 +81,10 @@ function doubling(first: number, longest: number): Stream['pauseMs'] {
   }
 }
 
-/** First retry after ≥ 5 minutes, because of greylisting; a lesson is parked after 12 failures, once others are taken. */
+/**
+ * First retry after ≥ 5 minutes, because of greylisting: so long the schedule leaves a failing provider alone too
+ * (`course/wakes.ts`). A lesson is parked after 12 failures, once others are taken.
+ */
 export const COURSE: Stream = {
   ...message('course', 5 * MINUTE_MS, 6 * HOUR_MS),
   most: 12,

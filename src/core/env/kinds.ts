@@ -38,7 +38,7 @@ interface Narrowed {
   readonly base?: boolean
 }
 
-/** All that is known of a kind of value. Add one here: pages and schemas follow. Parsers of more than a line are in `values.ts`. */
+/** All that is known of a kind of value. Add one here: types, checks, `init`, pages and schemas follow. Parsers of more than a line are in `values.ts`. */
 export interface KindOfValue {
   /** Gives the value as a program uses it; undefined if it is malformed. */
   readonly parse: (text: string, narrowed: Narrowed) => unknown
