@@ -139,9 +139,14 @@ function counting() {
   return {
     feedbackRefused: (count: number) =>
       times(count, () => metrics.series.platformctl_feedback_webhooks_total.inc({ result: 'refused' })),
-    answered: (route: string, status: number, count: number, isForged?: true) =>
+    answered: (
+      route: string,
+      status: number,
+      count: number,
+      { isForged, health }: { readonly isForged?: true; readonly health?: string } = {},
+    ) =>
       times(count, () =>
-        metrics.answered({ service: 'web', method: 'POST', route, status, durationMs: 1, isForged }),
+        metrics.answered({ service: 'web', method: 'POST', route, status, durationMs: 1, isForged }, health),
       ),
     storeBusy: (count: number) => times(count, () => metrics.series.platformctl_pool_exhausted_total.inc()),
     busy: metrics.storeBusyReason,
@@ -208,7 +213,7 @@ test('a route whose answers are errors is reported, although every probe is well
   const it = counting()
   it.answered('/api/email/subscribe', 200, 4)
   it.answered('/api/email/subscribe', 503, 4)
-  it.answered('/api/health', 503, 100)
+  for (const health of ['/api/health', '/up']) it.answered(health, 503, 100, { health })
   it.answered('/api/insights', 500, 5)
   it.answered('/api/insights', 200, 95)
   expect(await it.reasons(1)).toEqual({})
@@ -224,8 +229,8 @@ test('unsubscriptions and payments that are refused are reported, but not forged
   const it = counting()
   it.answered('/api/email/unsubscribe', 405, 50)
   it.answered('/api/email/feedback/:provider', 400, 50)
-  it.answered('/api/payments/webhook', 400, 50, true)
-  it.answered('/api/payments/webhook', 503, 50, true)
+  it.answered('/api/payments/webhook', 400, 50, { isForged: true })
+  it.answered('/api/payments/webhook', 503, 50, { isForged: true })
   it.answered('/api/payments/webhook', 400, 3)
   it.answered('/api/payments/webhook', 200, 3)
   expect(await it.reasons(1)).toEqual({})

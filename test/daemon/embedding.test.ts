@@ -534,6 +534,10 @@ test('a service may be named mail: its handler stands beside the mails that code
   expect([answer.status, await bodyOf(answer)]).toMatchObject([200, { service: 'mail' }])
   const own = await platform.web.fetch(new Request('http://web.example/up'))
   expect([own.status, await bodyOf(own)]).toMatchObject([200, { service: 'web' }])
+  // Its 503 is no fault of its own, which the rules about requests know by its route.
+  const local = { incoming: { rawHeaders: [], socket: { remoteAddress: '127.0.0.1' } } }
+  const metrics = await platform.web.fetch(new Request('http://web.example/metrics'), local)
+  expect(await metrics.text()).toContain('route="/up (health)",status="200"')
   const mail = { to: 'ada@example.com', slots: { startUrl: 'https://www.example.com/' } }
   expect(await platform.mail.send('welcome', mail)).toMatchObject({ sent: false })
 })

@@ -63,6 +63,12 @@ test('checkout and its webhook say that payments are not configured, to everybod
     ['/api/payments/webhook', {}],
   ] as const)
     expect(await bodyOf(await post(target, body))).toMatchObject({ code: 'payments_not_configured' })
+  const signature = { 'Stripe-Signature': sign(JSON.stringify(EVENT)).header }
+  expect((await post('/api/payments/webhook', EVENT, signature)).status).toBe(503)
+  // Anybody can ask for it, so it raises no alert.
+  const metrics = await (await ask('/metrics', { from: '127.0.0.1' })).text()
+  expect(metrics).toMatch(/route="\(forged\)",status="503"/)
+  expect(metrics).not.toMatch(/route="\/api\/(?:checkout|payments\/webhook)",status="503"/)
   const half = await accountPlatform({ env: { PAYMENTS_SECRET_KEY: 'sk_test_x' } })
   expect((await half.post('/api/checkout', { price: 'pro-monthly' }, await token())).status).toBe(503)
 })

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { perTick } from '../../core/calls.ts'
 import { httpStatus } from '../../core/health/probe.ts'
-import type { Log } from '../../core/host.ts'
 import type { Answered } from '../metrics/metrics.ts'
 import { REQUEST_ID } from './context.ts'
 import { JSON_FIELDS } from './respond.ts'
@@ -10,12 +9,16 @@ import type { Site } from './route.ts'
 
 /** Counts an answer in the metrics and logs it. Quiet for health polls that pass: they would fill most of the log. */
 export function noteAnswer(
-  { log, metrics }: { readonly log: Log; readonly metrics: Pick<Site['metrics'], 'answered'> },
+  {
+    log,
+    metrics,
+    service,
+  }: Pick<Site, 'log' | 'service'> & { readonly metrics: Pick<Site['metrics'], 'answered'> },
   answered: Answered,
   requestId: string,
   isQuiet: boolean,
 ): void {
-  metrics.answered(answered)
+  metrics.answered(answered, service.health)
   const { route = '(none)', durationMs } = answered
   log[isQuiet ? 'debug' : 'info']('request', 'a request was answered', {
     ...answered,
@@ -32,9 +35,7 @@ export type Poll = ReturnType<typeof createPoll>
  * JSON. It writes the same bytes as the full path, without creating a Request and a Response. Polls that arrive in one
  * turn of the event loop share a run, which begins after the last of them arrived.
  */
-export function createPoll(
-  site: Pick<Site, 'service' | 'health' | 'clock'> & Parameters<typeof noteAnswer>[0],
-) {
+export function createPoll(site: Pick<Site, 'health' | 'clock'> & Parameters<typeof noteAnswer>[0]) {
   const { service, health, clock } = site
   const fixed = Object.entries(JSON_FIELDS).flat()
   const run = perTick(async () => {

@@ -53,7 +53,7 @@ const METRICS = {
   platformctl_http_requests_total: counter('Requests answered. 429 are those that a rate limit refused.', {
     service: SERVICE,
     method: ['GET', 'HEAD', 'POST', 'OPTIONS', 'other'],
-    route: 'the declared path; `(none)`: no route; `(forged)`: a forged payment',
+    route: 'the declared path; `(none)`: no route; `(forged)`: by anybody; `… (health)`: of health',
     status: 'the HTTP status',
   }),
   platformctl_http_request_duration_seconds: histogram('Time from a request to its answer.', SHORT, {

@@ -165,8 +165,11 @@ export function openMetrics(clock: Clock, options: MetricsOptions) {
   return {
     /** The catalog's metrics by their names, for what is counted where it happens. */
     series: metrics,
-    answered({ service, method, route: declared = '(none)', status, durationMs, isForged }: Answered): void {
-      const route = isForged ? '(forged)' : declared
+    /** `health`: the path of the service's health, whose answers in 5xx are no fault of its own. */
+    answered({ route: declared = '(none)', ...answer }: Answered, health?: string): void {
+      const { service, method, status, durationMs, isForged } = answer
+      const isHealth = declared === health && !declared.includes('health')
+      const route = isForged ? '(forged)' : isHealth ? `${declared} (health)` : declared
       const known = METHODS.has(method) ? method : 'other'
       metrics.platformctl_http_requests_total.inc({ service, method: known, route, status })
       metrics.platformctl_http_request_duration_seconds.observe({ service, route }, durationMs / 1000)
