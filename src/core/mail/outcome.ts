@@ -44,9 +44,6 @@ const NOT_RECORDED = 'the message before it was sent, and the store could not re
 export const DEAD_ADDRESS = /^5\.1\.(?:1|2|3|6|10)$/
 
 const refused = ({ code = 0 }: SmtpFault) => code >= 500
-/** A 5xx with an enhanced code like that, or with this code and no enhanced one. */
-const refusedAs = (like: RegExp, bare: number) => (fault: SmtpFault) =>
-  refused(fault) && (fault.enhanced === undefined ? fault.code === bare : like.test(fault.enhanced))
 
 /**
  * SMTP replies and faults. A digit 4 may come back and a digit 5 will not, except where the reply is about us
@@ -85,7 +82,9 @@ export const SMTP_OUTCOMES = {
   },
   'message-too-large': {
     when: '552 or 523 with 5.3.4 or 5.2.3, or the message is larger than SIZE allows',
-    matches: refusedAs(/^5\.(?:3\.4|2\.3)$/, 552),
+    matches: (fault) =>
+      refused(fault) &&
+      (fault.enhanced === undefined ? fault.code === 552 : /^5\.(?:3\.4|2\.3)$/.test(fault.enhanced)),
     outcome: permanent('the message is larger than the mail server takes'),
   },
   'sender-refused': {
@@ -99,12 +98,16 @@ export const SMTP_OUTCOMES = {
     outcome: permanent('the address does not exist', true),
   },
   'policy-refused': {
-    when: '5xx with 5.7.x, or 554 without such a code: a policy, perhaps about us and not about the message',
-    matches: refusedAs(/^5\.7\.\d+$/, 554),
+    when: '5xx with 5.7.x, 5.2.0, 5.3.x or 5.4.5, or else 554 or to the content: policies, perhaps about us',
+    matches: (fault) =>
+      refused(fault) &&
+      (fault.enhanced === undefined
+        ? fault.code === 554 || fault.command === 'data'
+        : /^5\.(?:7\.\d+|2\.0|3\.\d+|4\.5)$/.test(fault.enhanced)),
     outcome: unclear('the mail server’s policy refused the message'),
   },
   'message-refused': {
-    when: 'any other 5xx: content, a full mailbox',
+    when: 'any other 5xx: a full mailbox',
     matches: refused,
     outcome: permanent('the mail server refused the message'),
   },

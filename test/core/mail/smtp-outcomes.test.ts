@@ -95,6 +95,8 @@ const CASES: readonly Case[] = [
   ['address-dead', 'a reply of several lines', rude(says('RCPT', '550-5.1.1 gone\r\n550 5.1.1 for good'))],
   ['address-dead', '550 5.1.2 to the message', rude(says('END', '550 5.1.2 no such domain'))],
   ['policy-refused', '554 5.7.1 to the message', rude(says('END', '554 5.7.1 spam'))],
+  ['policy-refused', '550 without an enhanced code to the message', rude(says('END', '550 too many today'))],
+  ['policy-refused', '554 5.2.0 to the message', rude(says('END', '554 5.2.0 quota exceeded'))],
   ['message-refused', '550 without an enhanced code to RCPT', rude(says('RCPT', '550 no'))],
   ['message-refused', '552 5.2.2 to RCPT', rude(says('RCPT', '552 5.2.2 mailbox full'))],
   ['message-refused', '503 to DATA', rude(says('DATA', '503 5.5.1 bad sequence'))],
