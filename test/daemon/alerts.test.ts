@@ -403,25 +403,33 @@ test('a silence holds while the store fails, and what still fails after it is to
   expect(told()).toHaveLength(1)
 })
 
-test('a silence that began seconds before the whole store was stopped holds', async () => {
-  const { machine, store, state, told } = await scene()
-  const silenced = Promise.withResolvers<void>()
-  let asked = 0
-  const sleep: Timer['sleep'] = (ms, signal) => {
-    if (ms !== 7000) return systemClock.sleep(ms, signal)
-    asked += 1
-    return asked === 1 ? silenced.promise : systemClock.sleep(ms, signal)
-  }
-  const { rounds, time } = machine({ timer: { ...systemClock, sleep } })
-  await rounds(1, { mail: 'ok' })
-  const until = time.now + 10 * 60_000
-  await store.incidents.silence({ from: time.now, until, reason: 'a new PostgreSQL', by: 'ada' })
-  silenced.resolve()
-  await expect.poll(() => asked).toBe(2)
-  state.broken = 'all'
-  await rounds(3, { mail: 'failing' })
-  expect(told()).toEqual([])
-})
+test.each([
+  ['began', 0],
+  ['ended', 1],
+])(
+  'a silence that %s seconds before the whole store was stopped counts: %i alert leaves',
+  async (change, heard) => {
+    const { machine, store, state, told } = await scene()
+    const silenced = Promise.withResolvers<void>()
+    let asked = 0
+    const sleep: Timer['sleep'] = (ms, signal) => {
+      if (ms !== 7000) return systemClock.sleep(ms, signal)
+      asked += 1
+      return asked === 1 ? silenced.promise : systemClock.sleep(ms, signal)
+    }
+    const { rounds, time } = machine({ timer: { ...systemClock, sleep } })
+    const silence = (ms: number) =>
+      store.incidents.silence({ from: time.now, until: time.now + ms, reason: 'a new PostgreSQL', by: 'ada' })
+    if (change === 'ended') await silence(600_000)
+    await rounds(1, { mail: 'ok' })
+    await silence(change === 'ended' ? 0 : 600_000)
+    silenced.resolve()
+    await expect.poll(() => asked).toBe(2)
+    state.broken = 'all'
+    await rounds(3, { mail: 'failing' })
+    expect(told()).toHaveLength(heard)
+  },
+)
 
 test.each([-72, 72])(
   'a cause that another machine sees failing stays open when the clock is set by %i hours',

@@ -305,6 +305,11 @@ describe.each(KEPT)('notices on %s', (kind) => {
       ['1: announced u1', '61: closed mail-1'],
     ],
     [
+      'only what an operator tells them of an incident that began and ended during it',
+      ['silence 60', 'open mail', 'round', 'pass 1', 'close mail', 'round', 'pass 60', 'tell mail-1'],
+      ['61: announced u1'],
+    ],
+    [
       'of what still fails, also when an operator has acknowledged it meanwhile',
       ['silence 10', 'open mail', 'acknowledge mail-1', 'round', 'pass 11', 'round', 'round', 'close mail'],
       ['11: opened mail-1', '11: closed mail-1'],

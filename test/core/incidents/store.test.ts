@@ -130,6 +130,8 @@ describe.each(STORES.filter((kind) => kind !== 'memory'))('%s', (kind) => {
     for (const id of ['seen', 'unseen', 'short']) await openIncident(first, incident(id, id))
     await send(0)
     await first.acknowledge({ id: 'seen', now: NOW + 1, by: 'ada' })
+    // At once, and not with the next round of checks.
+    expect((await second.queuedAlerts()).map((one) => one.incident)).toEqual(['short', 'unseen'])
     await closeIncident(first, 'short', NOW + 2, NOW)
     await send(899_999)
     expect(told).toEqual([])
