@@ -13,9 +13,9 @@ const BROWSER = 'text/html,application/xhtml+xml'
 const SITE = 'https://www.example.com'
 
 /** A platform in English with three courses: for everybody, by link, and in mails alone. */
-async function choir(env: Readonly<Record<string, string>> = {}) {
+async function choir(env: Readonly<Record<string, string>> = {}, ids = ['open', 'shy', 'shut']) {
   const folder = await emptyFolder()
-  for (const id of ['open', 'shy', 'shut'])
+  for (const id of ids)
     for (const [language, name] of [
       ['.', 'Song'],
       ['de', 'Lied'],
@@ -25,19 +25,13 @@ async function choir(env: Readonly<Record<string, string>> = {}) {
         await mkdir(path.dirname(file), { recursive: true })
         await writeFile(file, `---\nsubject: ${name} ${n}\n---\n\n# ${name} ${n} of ${id}\n`)
       }
-  const course = (id: string) => ({ lessons: `./${id}`, at: '18:00', zone: 'subscriber' })
+  const pages: Readonly<Record<string, object>> = { shy: { pages: 'link' }, shut: { pages: false } }
+  const course = (id: string) => [id, { lessons: `./${id}`, at: '18:00', zone: 'subscriber', ...pages[id] }]
   let now = Date.UTC(2026, 2, 28)
   const messages: Message[] = []
   const platform = openPlatform({
     platform: resolvePlatform(
-      {
-        ...{ preset: 'base', name: 'Choir' },
-        courses: {
-          open: course('open'),
-          shy: { ...course('shy'), pages: 'link' },
-          shut: { ...course('shut'), pages: false },
-        },
-      },
+      { preset: 'base', name: 'Choir', courses: Object.fromEntries(ids.map(course)) },
       { folder },
     ),
     env: { NEXT_PUBLIC_SITE_URL: SITE, ...env },
@@ -143,6 +137,14 @@ test('the lessons of a course are pages for everybody, for the link of a mail, o
   expect(mail('shut')?.text).toContain('/api/email/unsubscribe')
   // The status page invites to the first course, and links to its lessons if everybody can read them.
   expect((await it.ask('/')).html).toContain('href="/lessons/1"')
+})
+
+test('pages name the course that they lead to where it is not the first, also if only that one has pages', async () => {
+  const it = await choir({}, ['shut', 'open'])
+  expect((await it.ask('/lessons')).html).toContain('href="/lessons/1?course=open"')
+  expect((await it.ask('/')).html).not.toContain('href="/lessons/1"')
+  const refused = await it.ask('/api/email/subscribe', 'en', { email: 'ada', course: 'open' })
+  expect(refused).toMatchObject({ status: 400, html: expect.stringContaining('name="course" value="open"') })
 })
 
 test('a reader changes language and time zone on the page of the unsubscribe link, which tells nothing about anybody', async () => {

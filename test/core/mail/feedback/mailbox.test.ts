@@ -54,7 +54,8 @@ describe('a mailbox', () => {
   })
 
   test('counts no soft bounce from before its last delivery, however late the news comes', () => {
-    const { mailbox } = replay([['delivered', START + DAY], ...soft(0, 1, 2, 3, DAY)])
+    const delivered = [START + DAY, START].map((at) => ['delivered', at] as const)
+    const { mailbox } = replay([...delivered, ...soft(0, 1, 2, 3, DAY)])
     expect(mailbox).toMatchObject({ softBounces: 0, suppression: undefined })
   })
 
