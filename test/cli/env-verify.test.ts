@@ -187,15 +187,21 @@ test('a build stamp and what the definition marks may differ on each replica', a
   expect(stdout).toMatch(
     /^same {2}web.*\n(?:.*\n)*differs {2}web.*\n(?:.*\n)*Replicas disagree on REGION\.$/m,
   )
+  const urls = ['--url', `web=${first},${third}`, '--format']
+  for (const format of ['github', 'sarif'])
+    expect((await verify(file, [...urls, format], platform)).stdout).toContain('replicas run with different')
   // Also where it is not the first two that differ.
   const three = await verify(file, ['--url', `web=${first},${second},${third}`], platform)
   expect(three).toMatchObject({ code: 1, stdout: expect.stringContaining('Replicas disagree on REGION.') })
 })
 
-test('replicas do not disagree on the addresses that each daemon fills in for itself', async () => {
+test('replicas do not disagree on the addresses that each daemon fills in for itself, nor with another service', async () => {
   const url = (host: string) => running({ ...ENV, API_URL: `http://${host}:8000` })
   const both = `web=${await url('10.0.0.1')},${await url('10.0.0.2')}`
   expect(await verify(ENV, ['--url', both])).toMatchObject({ code: 0 })
+  const { api } = opened({ ...ENV, LOG_LEVEL: 'error' })
+  const other = await verify(ENV, ['--url', both, `api=${api && (await serve(nodeListener(api)))}`])
+  expect([other.code, other.stdout]).toEqual([1, expect.not.stringContaining('disagree')])
 })
 
 test('a service that runs without the definition of this folder differs, and has none of its variables', async () => {

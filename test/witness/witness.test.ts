@@ -491,11 +491,13 @@ test('a witness alone says that it is alone, and a restart neither repeats the a
     clock.at += 60_000
     it = await witness({ ...given, folder: it.dataFolder })
   }
-  const badge = async () => (await (await pages(it, clock))('/badge.svg')).text
-  expect(await badge()).not.toContain('failing')
+  const shown = async (file: string) => (await (await pages(it, clock))(file)).text
+  expect(await shown('/badge.svg')).not.toContain('failing')
   await it.rounds(5)
   expect(inbox.texts[0]).toContain('seen by 1 of 1')
-  expect(await badge()).toContain('failing')
+  expect(await shown('/badge.svg')).toContain('failing')
+  // Minutes before the status would be old.
+  expect(await shown('/')).toContain('<strong>The platform cannot be reached.')
   await restarted()
   await it.rounds(5)
   home.open()

@@ -233,7 +233,7 @@ async function transactional(
   const definition = (name: string, by: 'person' | 'service', allowance?: 'invite') =>
     ({ name, ask: { by, inputs: [], resolve }, ...(allowance && { allowance }) }) as MailDefinition
   const kept = { sentMail: store.sentMail, addressKey: 'key', queue: undefined, timer: systemClock }
-  const { ask } = openTransactionalMail(inner, kept, {
+  const { ask, again } = openTransactionalMail(inner, kept, {
     mails: {
       definitions: [
         definition('exam-passed', 'person'),
@@ -258,6 +258,7 @@ async function transactional(
     messages,
     logged,
     ask: (template = 'exam-passed', asker = PERSON) => ask(asker, { template, inputs: {} }),
+    again: () => again(PERSON, { template: 'exam-passed', inputs: {} }),
     pass: (ms: number) => {
       now += ms
     },
@@ -283,6 +284,8 @@ test('sends a mail only to callers that its definition allows: services, persons
   expect(messages).toEqual([])
   expect(await ask()).toEqual({ kind: 'sent', id: 'provider-1' })
   expect(messages).toMatchObject([{ to: { address: 'ada@example.com' }, date: new Date(NOW) }])
+  // Another mail about the same record is no repeat of it: this one fails for its slots.
+  expect(await ask('organisation-invite')).toMatchObject({ kind: 'not_sent' })
 })
 
 test('a recipient gets five mails an hour of each allowance, counted by mailbox', async () => {
@@ -351,7 +354,9 @@ test('a fault is not kept for the next request, and a record’s text is escaped
   to = 'ada@example.com'
   expect((await once.ask()).kind).toBe('sent')
   const slots = { ...MAIL.slots, exam: 'Go to evil.example' }
-  const { ask, messages } = await transactional(() => ({ ...resolved, slots }))
+  const { ask, again, messages } = await transactional(() => ({ ...resolved, slots }))
+  // Also where it was queued, and is looked up anew.
+  expect((await again())?.slots.exam).toBe('Go to evil. example')
   expect((await ask()).kind).toBe('sent')
   expect(messages[0]?.text).toContain('Go to evil. example')
   expect(messages[0]?.text).toContain('https://www.example.com/')
