@@ -55,6 +55,8 @@ test.each<[HealthFormat | 'any', number, string, string, Record<string, string>]
   ['spring', 503, JSON.stringify(OLDER.spring), 'failing', { mail_queue: 'failing', ping: 'ok' }],
   ['spring', 503, '{"status":"OUT_OF_SERVICE"}', 'failing', {}],
   ['spring', 200, '{"status":"UNKNOWN"}', 'degraded', {}],
+  // A word of its own, as Spring allows.
+  ['spring', 200, '{"status":"RESTARTING"}', 'degraded', {}],
   ['aspnet', 200, 'Healthy', 'ok', {}],
   ['aspnet', 200, 'Degraded\n', 'degraded', {}],
   ['aspnet', 503, 'Unhealthy', 'failing', {}],
