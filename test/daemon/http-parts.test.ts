@@ -195,6 +195,7 @@ test.each<[Record<string, string>, boolean]>([
   [{ ...BROWSER, 'user-agent': `${IPHONE} [FBAN/FBIOS;FBAV/512.0.0.46.109;FBDV/iPhone15,3]` }, false],
   [{ ...BROWSER, 'sec-purpose': 'prefetch;prerender' }, true],
   [{ ...BROWSER, purpose: 'Preview' }, true],
+  [{ ...BROWSER, 'sec-purpose': 'prerender' }, true],
   [{ ...BROWSER, 'x-moz': 'prefetch' }, true],
   [{ ...BROWSER, 'x-purpose': 'preview' }, true],
   [{ ...BROWSER, purpose: 'reading' }, false],

@@ -98,6 +98,9 @@ test('HEAD and prefetches of the links in mails change nothing', async () => {
   expect([genuine.status, forged.status]).toEqual([200, 200])
   const text = (html: string) => html.replace(/nonce="[^"]*"|action="[^"]*"/g, '')
   expect(text(await genuine.text())).toBe(text(await forged.text()))
+  const oneClick = { method: 'POST', body: new URLSearchParams({ 'List-Unsubscribe': 'One-Click' }) }
+  const clicked = await it.ask(link, { ...oneClick, headers: { Accept: 'application/json' } })
+  expect(await bodyOf(clicked)).toEqual({ status: 'unsubscribed' })
 })
 
 test('health without deep runs nothing live, and has all probes in their order', async () => {

@@ -66,7 +66,7 @@ test.each<[says: string, headers: Record<string, string>]>([
 })
 
 test.each<[where: string, Partial<PlatformOptions>]>([
-  ['asked for by the program', { confirmation: 'button' }],
+  ['asked for by the program', { confirmation: 'button', platform: { confirmation: 'link' } }],
   ['asked for by the definition', { platform: { confirmation: 'button' } }],
 ])(
   'with confirmation by button, %s, no GET confirms, and the button does, twice the same',

@@ -89,6 +89,9 @@ test.each([{ env: { CI: 'true' } }, { env: { TERM: 'dumb' } }, { columns: 0 }])(
 
 test('a drain ends when a call says why it sent no more, and when it is interrupted', async () => {
   expect((await drained([call({ reason: 'the provider is away' })])).made).toBe(1)
+  // A call whose time is over may have left more than its limit.
+  const cut = call({ processed: 1, reason: 'the time for one call is over' })
+  expect((await drained([cut, call({ processed: 1 })])).made).toBe(2)
   const stop = new AbortController()
   const { made, total } = await drained(
     [call({}), call({})],

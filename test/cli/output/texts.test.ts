@@ -139,6 +139,7 @@ test('GitHub is told each finding at its place, with what would end a field esca
     '::notice title=live checks::1 passed',
     '',
   ])
+  expect(shown(githubText([], [live()]), false)).toBe('::notice title=live checks::1 passed\n')
 })
 
 /** One result of a live check, of which only what a text shows is given. */
@@ -169,6 +170,7 @@ test('JUnit counts what fails, with strict the warnings too, and live checks tha
   const none = junitText('pre', [], true)
   expect(none).toContain('tests="1" failures="0"')
   expect(none).toContain('name="no findings"')
+  expect(junitText('pre', [], true, [live()])).toMatch(/tests="1" .*name="SPF"/s)
 })
 
 test('live checks are counted by what became of them, and those skipped for one reason share a line', () => {

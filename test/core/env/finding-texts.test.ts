@@ -170,6 +170,17 @@ test('errors stand before warnings, and warnings before notices', () => {
   findings.forEach(isWhole)
 })
 
+test('a finding about several variables points to the first of them that a file sets', () => {
+  const place = { location: { file: '.env', line: 7, column: 1 }, excerpt: 'PAYMENTS_WEBHOOK_SECRET=' }
+  const inFile = (name: string) => (name === 'PAYMENTS_WEBHOOK_SECRET' ? place : undefined)
+  const { findings } = validate(contract, PAYMENTS, SERVICES, inFile)
+  const found = findings.find(({ id }) => id === 'payments-without-key')
+  expect(found).toMatchObject({
+    ...place,
+    present: ['PAYMENTS_PRICE_PRO_MONTHLY', 'PAYMENTS_WEBHOOK_SECRET'],
+  })
+})
+
 test('unchecked token claims are named until both audience and issuer are set', () => {
   const of = (env: Record<string, string>, services = SERVICES) =>
     validate(contract, { DATASTORE_JWT_SECRET: 'a-secret-of-good-length-4711', ...env }, services)

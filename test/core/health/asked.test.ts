@@ -203,6 +203,7 @@ test('a verdict says a single day and no service in words', () => {
   const none = { strict: false, expectBuild: undefined, asks: new Map() }
   expect(verdictOf([ending(1)], none).sentence).toBe('the certificate of web ends in 1 day')
   expect(verdictOf([ending(0)], none).sentence).toBe('the certificate of web ends in 0 days')
+  expect(verdictOf([ending(-1)], none).sentence).toBe('the certificate of web has expired')
   expect(verdictOf([ending(14)], none).sentence).toBe('web is ok')
   expect(verdictOf([], none).sentence).toBe('nothing is ok')
 })

@@ -107,6 +107,15 @@ test('a warning does not end a chain, and a fault is reported without its text',
   ])
 })
 
+test('none of the steps that would run at once is tried after the first has failed', async () => {
+  const failed: StepOutcome = { state: 'failed', id: 'live-name', detail: 'does not exist' }
+  const steps = [step('domain', async () => failed), step('SPF', async () => PASSED)]
+  expect(told(await run([target('sender', steps, 'fan')]))).toEqual([
+    'sender domain: failed, does not exist',
+    'sender SPF: skipped, not tried, as domain failed',
+  ])
+})
+
 test('progress counts every step, also those skipped, and names what is waited for', async () => {
   const seen: [number, number, string][] = []
   await run(
