@@ -189,6 +189,9 @@ test('a refused key and an unreachable API exit with code 3', async () => {
     code: 3,
     stdout: expect.stringContaining('the payments API gave no answer: check PAYMENTS_API_URL'),
   })
+  // What is wrong here comes before what was not reached.
+  const mixed = { NEXT_PUBLIC_PAYMENTS_PUBLISHABLE_KEY: 'pk_live_x', PAYMENTS_API_URL: 'http://127.0.0.1:1' }
+  expect((await smoke({ ...ENV, ...mixed }, '--no-webhook')).code).toBe(1)
 })
 
 test.each([
