@@ -69,6 +69,11 @@ test('readEnv reads as the named reader would, and says when that reader refuses
   expect(readEnv('A=b # c').values.get('A')).toBe('b')
   expect(readEnv('A=b # c', { dialect: 'docker' }).values.get('A')).toBe('b # c')
   expect(readEnv('A = b', { dialect: 'docker' })).toMatchObject({ rejected: true })
+  for (const dialect of [undefined, 'node'] as const) {
+    const { values, findings } = readEnv('A=1\nA=2', { file: 'ops.env', ...(dialect && { dialect }) })
+    expect(values.get('A')).toBe('2')
+    expect(findings).toMatchObject([{ id: 'duplicate-name', location: { file: 'ops.env', line: 2 } }])
+  }
 })
 
 const REFERENCE = ['RATE_LIMIT_PER_MINUTE=$', '{NOT_SET:-60}'].join('')

@@ -75,6 +75,8 @@ test('scripts on the configured origins may subscribe and send events, and call 
     ['ada', 400],
   ] as const)
     expect(answered(await post(`${subscribe}?x=1`, { email }, { Origin: ORIGIN }))).toEqual([status, ORIGIN])
+  const tooLong = `${subscribe}?x=${'1'.repeat(5000)}`
+  expect(answered(await post(tooLong, {}, { Origin: ORIGIN }))).toEqual([414, ORIGIN])
   for (const from of [EVIL, 'null', 'http://localhost:3000'])
     expect(answered(await preflight(subscribe, from))).toEqual([204, null])
   const events = [{ kind: 'page.viewed', at: Date.now(), properties: {} }]

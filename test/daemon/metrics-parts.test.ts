@@ -229,6 +229,10 @@ test('each service has the states of its own probes, also of those that another 
     [1, 0],
     [0, 1],
   ])
+  // What is configured says nothing of what a live check has found.
+  answers.push(of('web', 'failing'), of('web', 'ok'))
+  for (const deep of [true, false]) await health.check({ deep })
+  expect((await states())[0]).toEqual([0, 1])
 })
 
 test('a run that several requests share took its time once, and a store is down from a live check that fails to one that does not', async () => {
