@@ -42,6 +42,13 @@ test('a value of a file is told as unused where the process has another one, and
   expect([alone.findings, alone.env.AGENT_URL]).toEqual([[], 'http://b'])
 })
 
+test('a later file unsets what an earlier one sets', async () => {
+  const cwd = await folderWith({ first: 'API_URL=http://a\n', second: 'API_URL=\n' })
+  const { env, findings } = await loadEnvironment(testContext({ cwd }).context, ['first', 'second'])
+  expect(env.API_URL).toBe('')
+  expect(findings).toMatchObject([{ id: 'shadowed-value', location: { file: 'first' } }])
+})
+
 test('a variable that is empty or white space in the process hides no value of a file', async () => {
   const cwd = await folderWith({ '.env': 'API_URL=http://a\nAGENT_URL=http://b\n' })
   const { context } = testContext({ cwd, env: { API_URL: '', AGENT_URL: ' \t' } })

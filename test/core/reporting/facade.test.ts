@@ -71,6 +71,12 @@ test('withErrorReporting reports errors and rejections, and passes them on uncha
     { kind: 'error', error: thrown, context: { lesson: 3 } },
     { kind: 'error', error: rejected, context: { lesson: 3 } },
   ])
+  // A reporter may come while the work goes on.
+  registerReporter(undefined)
+  const late = calls.call({ name: 'x' }, 'reject')
+  const others = listening()
+  await expect(late).rejects.toBe(rejected)
+  expect(others).toHaveLength(1)
 })
 
 const throws = () => {
