@@ -1,4 +1,3 @@
-import packageJson from '../../package.json' with { type: 'json' }
 import type { RecordedPlatform } from '../core/daemon-record.ts'
 import type { LiveFindingId } from '../core/env/explanations.ts'
 import type { Report } from '../core/env/validate.ts'
@@ -25,7 +24,7 @@ export const REPORT_INPUTS = {
 } as const
 
 export type ReportOptions = Partial<Values<typeof REPORT_INPUTS>> &
-  Pick<Values<typeof REPORT_INPUTS>, 'format'>
+  Pick<Values<typeof REPORT_INPUTS>, 'format'> & { readonly files?: readonly string[] }
 
 export interface CheckedReport extends Report {
   readonly platform: RecordedPlatform
@@ -78,7 +77,7 @@ async function document(
   if (format === 'json') return jsonText({ ...report, findings: shown })
   if (format === 'github') return (await import('./output/annotations.ts')).githubText(shown, live)
   if (format === 'sarif')
-    return (await import('./output/annotations.ts')).sarifText(shown, packageJson.version, live)
+    return (await import('./output/annotations.ts')).sarifText(context, shown, options.files)
   if (format === 'junit') return (await import('./output/junit.ts')).junitText(name, shown, strict, live)
   const paint = await loadPaint(context.colour.stdout)
   const how = { paint, columns: Math.min(terminalColumns(context.stdout), 120), strict }

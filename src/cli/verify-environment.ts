@@ -36,9 +36,10 @@ const LARGEST_BYTES = 1024 * 1024
 
 /** Compares what runs with env files, by fingerprints: names and states only, never a value. */
 export async function verifyEnvironment(context: Context, options: VerifyOptions): Promise<ExitCode> {
-  const { env, origin } = await loadEnvironment(context, options.envFile, { withProcess: false })
+  const { envFile, format } = options
+  const { env, origin } = await loadEnvironment(context, envFile, { withProcess: false })
   const verified = await compareRunning(context, env, { ...options, option: '--url' })
-  context.stdout.write(await verifiedDocument(context, options.format, verified, origin))
+  context.stdout.write(await verifiedDocument(context, format, verified, origin, envFile))
   const { same, replicas, disagreements } = verified
   const failed = replicas.some(({ state }) => state === 'differs') || disagreements.length > 0
   return failed ? EXIT.failed : same ? EXIT.passed : EXIT.remote

@@ -394,7 +394,7 @@ test('a probe that looks where a variable says is asked too', async () => {
   expect(code).toBe(3)
 })
 
-test('every format holds what passed, failed and was skipped, apart', async () => {
+test('every format for people and CI tells what passed, failed and was skipped apart, and SARIF has what failed', async () => {
   const env = {
     API_URL: 'http://nowhere.invalid',
     MAILER_API_KEY: 'key-of-the-mailer',
@@ -413,21 +413,11 @@ test('every format holds what passed, failed and was skipped, apart', async () =
     /<testcase classname="preflight\.live\.api" name="health" time="0\.0000"><skipped>not tried/,
   )
   expect(junit.match(/<skipped>/g)).toHaveLength(Number(/<testsuite .*skipped="(\d+)"/.exec(junit)?.[1]))
-  const { runs } = JSON.parse(await out('sarif')) as {
-    runs: { results: { kind?: string; level: string; ruleId: string }[] }[]
-  }
-  const kinds = Map.groupBy(runs[0]?.results ?? [], ({ kind = 'fail' }) => kind)
-  expect(kinds.get('pass')?.map(({ ruleId }) => ruleId)).toEqual([
-    'live/sender/domain',
-    'live/sender/spf',
-    'live/sender/dkim',
-    'live/sender/dmarc',
-  ])
-  expect(
-    [...(kinds.get('pass') ?? []), ...(kinds.get('notApplicable') ?? [])].every(
-      ({ level }) => level === 'none',
-    ),
-  ).toBe(true)
+  // Code scanning would show what passed as an alert.
+  const { runs } = JSON.parse(await out('sarif')) as { runs: { results: { ruleId: string }[] }[] }
+  const ids = runs[0]?.results.map(({ ruleId }) => ruleId)
+  expect(ids).toContain('live-name')
+  expect(ids?.filter((id) => !id.startsWith('live-'))).toEqual([])
 })
 
 test('progress goes to a terminal on standard error and nowhere else', async () => {

@@ -12,6 +12,7 @@ import { checkedDefinition, contractOf } from '../../src/platform/contract.ts'
 import type { GroupInput } from '../../src/platform/definition.ts'
 import { environmentTypes, guaranteed } from '../../src/platform/env-types.ts'
 import { environmentOf, readPlatformEnv } from '../../src/platform/read-env.ts'
+import { testContext } from '../support/context.ts'
 import { randomDefinition, randomStandings, SAMPLES, type Standing } from './random-definition.ts'
 
 const CANARY = 'canary8b1f'
@@ -143,7 +144,7 @@ test('random definitions with random environments agree with the oracle, and no 
         }
         const outputs = [
           githubText(report.findings, undefined),
-          sarifText(report.findings, '0.0.0', undefined),
+          sarifText(testContext().context, report.findings),
           junitText('preflight', report.findings, true, undefined),
           exampleFile(contract),
           environmentTypes(contract),

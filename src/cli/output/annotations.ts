@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
+import path from 'node:path'
+import packageJson from '../../../package.json' with { type: 'json' }
 import { type Finding, sentencesOf } from '../../core/finding.ts'
 import type { LiveResult } from '../../core/live/live.ts'
-import { workflowCommand } from '../context.ts'
+import { type Context, workflowCommand } from '../context.ts'
 import { liveCounts } from './findings-text.ts'
 import { jsonText } from './text.ts'
 
@@ -24,30 +26,43 @@ const property = (text: string) => message(text).replaceAll(':', '%3A').replaceA
 
 const LEVEL = { error: 'error', warning: 'warning', notice: 'note' } as const
 
-/** SARIF 2.1.0: one run, one rule for each id that was found. */
-export function sarifText(findings: readonly Finding[], version: string, live: readonly LiveResult[] = []) {
+/**
+ * SARIF 2.1.0: one run, one rule for each id that was found. Code scanning refuses a file with a result that is nowhere, so
+ * one without a place is at the first of `files`, or at the definition. It takes every result for a failure, so live checks
+ * are results only if they failed or are in doubt: those are among the findings.
+ */
+export function sarifText(
+  { cwd, platform }: Pick<Context, 'cwd' | 'platform'>,
+  findings: readonly Finding[],
+  files: readonly string[] = [],
+) {
   const ids = [...new Set(findings.map(({ id }) => id))]
   const fingerprint = fingerprints()
-  const found = findings.map((finding) => ({
-    ruleId: finding.id,
-    ruleIndex: ids.indexOf(finding.id),
-    level: LEVEL[finding.severity],
-    message: { text: sentencesOf(finding) },
-    locations: [finding.location ?? []].flat().map(({ file, line, column }) => ({
-      physicalLocation: {
-        artifactLocation: { uri: uri(file) },
-        region: { startLine: line, startColumn: column },
-      },
-    })),
-    partialFingerprints: { primaryLocationLineHash: fingerprint(finding) },
-  }))
-  // Failed and doubtful live checks are among the findings.
-  const others = live.filter((result) => !('id' in result)).map(liveResult)
+  const nowhere = { file: files[0] ?? platform.definition?.file ?? 'package.json', line: 1, column: 1 }
+  const results = findings.map((finding) => {
+    const { id, severity, location: { file, line, column } = nowhere } = finding
+    return {
+      ruleId: id,
+      ruleIndex: ids.indexOf(id),
+      level: LEVEL[severity],
+      message: { text: sentencesOf(finding) },
+      locations: [
+        {
+          physicalLocation: {
+            artifactLocation: { uri: uri(path.relative(cwd, path.resolve(cwd, file))) },
+            region: { startLine: line, startColumn: column },
+          },
+        },
+      ],
+      partialFingerprints: { primaryLocationLineHash: fingerprint(finding) },
+    }
+  })
+  const { version } = packageJson
   const rules = ids.map((id) => rule(id, findings))
   return jsonText({
     $schema: 'https://json.schemastore.org/sarif-2.1.0.json',
     version: '2.1.0',
-    runs: [{ tool: { driver: { name: 'platformctl', version, rules } }, results: [...found, ...others] }],
+    runs: [{ tool: { driver: { name: 'platformctl', version, rules } }, results }],
   })
 }
 
@@ -64,16 +79,6 @@ function fingerprints(): (finding: Finding) => string {
     const count = (seen.get(hash) ?? 0) + 1
     seen.set(hash, count)
     return `${hash}:${count}`
-  }
-}
-
-/** A result that is no failure has no level (SARIF §3.27.9, §3.27.10). */
-function liveResult({ target, check, state, detail }: LiveResult): Record<string, unknown> {
-  return {
-    ruleId: `live/${target}/${check.toLowerCase().replaceAll(' ', '-')}`,
-    kind: state === 'passed' ? 'pass' : 'notApplicable',
-    level: 'none',
-    message: { text: `${target}: ${check} ${state}: ${detail}` },
   }
 }
 

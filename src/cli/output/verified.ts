@@ -1,4 +1,3 @@
-import packageJson from '../../../package.json' with { type: 'json' }
 import type { Origin } from '../../core/env/validate.ts'
 import type { Finding } from '../../core/finding.ts'
 import { type Context, loadPaint } from '../context.ts'
@@ -14,12 +13,13 @@ export async function verifiedDocument(
   format: 'text' | 'json' | 'github' | 'sarif',
   verified: Verified,
   origin: Origin,
+  files: readonly string[],
 ): Promise<string> {
   if (format === 'json') return jsonText({ version: 1, ...verified } satisfies DocumentOf<'env verify'>)
   if (format === 'text') return verifiedText(context, verified)
   const { githubText, sarifText } = await import('./annotations.ts')
   const findings = findingsOf(context, verified, origin)
-  return format === 'github' ? githubText(findings) : sarifText(findings, packageJson.version)
+  return format === 'github' ? githubText(findings) : sarifText(context, findings, files)
 }
 
 const VARIABLE = {

@@ -1,7 +1,10 @@
+import path from 'node:path'
 import { expect, test } from 'vitest'
+import packageJson from '../../../package.json' with { type: 'json' }
 import { sarifText } from '../../../src/cli/output/annotations.ts'
 import type { Finding } from '../../../src/core/finding.ts'
-import type { LiveResult } from '../../../src/core/live/live.ts'
+import { learning } from '../../../src/presets/learning/platform.ts'
+import { testContext } from '../../support/context.ts'
 
 const finding = ({
   isPlaced = true,
@@ -19,12 +22,18 @@ const finding = ({
   ...parts,
 })
 
-const runOf = (findings: readonly Finding[], live?: readonly LiveResult[]) =>
+const { context } = testContext()
+
+const runOf = (findings: readonly Finding[], { on = context, files = [] as string[] } = {}) =>
   (
-    JSON.parse(sarifText(findings, '1.2.3', live)) as {
+    JSON.parse(sarifText(on, findings, files)) as {
       runs: [{ tool: unknown; results: { partialFingerprints?: { primaryLocationLineHash: string } }[] }]
     }
   ).runs[0]
+
+const locations = (uri: string, startLine = 1, startColumn = 1) => [
+  { physicalLocation: { artifactLocation: { uri }, region: { startLine, startColumn } } },
+]
 
 test('a finding is a result with its rule, level, sentences and place', () => {
   const { tool, results } = runOf([
@@ -35,7 +44,7 @@ test('a finding is a result with its rule, level, sentences and place', () => {
   expect(tool).toEqual({
     driver: {
       name: 'platformctl',
-      version: '1.2.3',
+      version: packageJson.version,
       rules: [
         ['malformed-value', 'warning'],
         ['store-pair', 'error'],
@@ -54,16 +63,9 @@ test('a finding is a result with its rule, level, sentences and place', () => {
       ruleIndex: 0,
       level: 'warning',
       message: { text: 'A_URL is malformed. Correct it.' },
-      locations: [
-        {
-          physicalLocation: {
-            artifactLocation: { uri: 'ops/my%20env' },
-            region: { startLine: 3, startColumn: 7 },
-          },
-        },
-      ],
+      locations: locations('ops/my%20env', 3, 7),
     },
-    { ruleId: 'store-pair', ruleIndex: 1, level: 'error', locations: [] },
+    { ruleId: 'store-pair', ruleIndex: 1, level: 'error', locations: locations('package.json') },
     { ruleId: 'group-absent', ruleIndex: 2, level: 'note' },
   ])
 })
@@ -96,29 +98,20 @@ test('a finding is known again by its id, file and names, wherever its line is, 
   expect(new Set(others).size).toBe(others.length)
 })
 
-test('a live check that is no finding is a result without a level', () => {
-  const live = (state: 'passed' | 'skipped' | 'failed'): LiveResult =>
-    ({
-      target: 'store',
-      check: 'name resolution',
-      state,
-      detail: 'one address',
-      services: ['web'],
-      variables: ['STORE_URL'],
-      ...(state === 'failed' && { id: 'live-name' }),
-    }) as LiveResult
-  expect(runOf([], [live('passed'), live('skipped'), live('failed')]).results).toEqual([
-    {
-      ruleId: 'live/store/name-resolution',
-      kind: 'pass',
-      level: 'none',
-      message: { text: 'store: name resolution passed: one address' },
-    },
-    {
-      ruleId: 'live/store/name-resolution',
-      kind: 'notApplicable',
-      level: 'none',
-      message: { text: 'store: name resolution skipped: one address' },
-    },
-  ])
+test('a finding without a place is at the first env file, else at the definition, as code scanning refuses one that is nowhere', () => {
+  const at = (file: string) => path.join(context.cwd, ...file.split('/'))
+  const definition = { file: at('ops/platform.config.ts'), fingerprint: String, lessons: String, assets: [] }
+  const on = testContext({ platform: { ...learning, definition } }).context
+  const unplaced = finding({ isPlaced: false })
+  for (const [given, uri] of [
+    [{ on, files: ['ops/my env', '.env'] }, 'ops/my%20env'],
+    [{ on, files: [at('ops/.env')] }, 'ops/.env'],
+    [{ on }, 'ops/platform.config.ts'],
+    [{}, 'package.json'],
+  ] as const)
+    expect(runOf([unplaced], { ...given, files: [...(given.files ?? [])] }).results).toMatchObject([
+      { locations: locations(uri) },
+    ])
+  const own = finding({ location: { file: at('a/.env'), line: 2, column: 1 } })
+  expect(runOf([own]).results).toMatchObject([{ locations: locations('a/.env', 2) }])
 })
