@@ -31,7 +31,7 @@ export function environmentSchema(contract: Contract): Schema {
             type: 'string',
             description: summary,
             ...(secret ? { writeOnly: true } : {}),
-            ...(range && kind === 'integer' ? { pattern: '^\\s*([0-9]+\\s*)?$' } : {}),
+            ...(range && kind === 'integer' && { pattern: `^\\s*(${range[0] < 0 ? '-?' : ''}[0-9]+\\s*)?$` }),
             ...refused(forbidden.get(name)),
           },
         ],

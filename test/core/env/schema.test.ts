@@ -1,4 +1,5 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { environmentSchema } from '../../../src/core/env/schema.ts'
 import { validate as checkEnvironment } from '../../../src/core/env/validate.ts'
@@ -66,6 +67,28 @@ test('the JSON Schema accepts an empty environment and refuses a wildcard origin
   expect(validate({})).toBe(true)
   expect(validate({ CORS_ALLOWED_ORIGINS: 'https://*.example.com' })).toBe(false)
   expect(validate({ RATE_LIMIT_PER_MINUTE: 'many' })).toBe(false)
+})
+
+test('the JSON Schema accepts every number, duration and size that validation accepts, whatever their range', () => {
+  const unit = fc.constantFrom(...'0123456789-+. esmhdKiB')
+  const number = fc.integer({ min: -1000, max: 1000 })
+  fc.assert(
+    fc.property(
+      fc.constantFrom('integer', 'number', 'duration', 'bytes'),
+      fc.tuple(number, number),
+      fc.array(fc.oneof(fc.string({ unit, maxLength: 4 }), number.map(String)), { minLength: 20 }),
+      (kind, [one, other], texts) => {
+        const range = [Math.min(one, other), Math.max(one, other)] as const
+        const of = { unlocks: 'kilns', absent: 'no kilns', variables: { KILN: { kind, range } } }
+        const platform = contractOf({ preset: 'base', services: { web: {} }, groups: { kiln: of } })
+        const { properties } = environmentSchema(platform) as { properties: Record<'KILN', object> }
+        const fits = new Ajv2020({ strict: false }).compile(properties.KILN)
+        for (const KILN of [...texts, ...range.map(String), '-5', '-0'])
+          if (checkEnvironment(platform, { KILN }).ok) expect(fits(KILN), `${KILN} in ${range}`).toBe(true)
+      },
+    ),
+    { numRuns: 50 },
+  )
 })
 
 test('the JSON Schema wants what is required, of a secret the file that holds it as well', () => {
