@@ -7,7 +7,7 @@ import { type Check, called, code, duration, flag, like, map, needed, object, on
 
 /** The members of `openPlatform`'s result other than the services: a service cannot have one of these names. */
 const TAKEN = ['health', 'dispatch', 'validate', 'close', 'courses', 'then']
-const SERVICE_NAME = called(/^[a-z][a-z0-9-]{0,30}$/, 'a service', 'bookings')
+const SERVICE_NAME = called(/^(?!.*-(?:-|$))[a-z][a-z0-9-]{0,30}$/, 'a service', 'bookings')
 const variableName = oneOf(({ variables }) => variables, 'a variable of this platform')
 
 /** The variable that holds an address, or several. */
@@ -90,13 +90,18 @@ export const service = object<ServiceInput>(
 )
 
 export const services: Check = (place, value, names) => {
-  const ports = new Map<unknown, string>([[0, '']])
+  /** By its port, and by what the command line makes of the name for `--NAME-port`. */
+  const taken = new Map<number | string, string>()
   map('services', SERVICE_NAME, (here, of) => {
     const port = (service(here, of, names) as { readonly port?: number } | undefined)?.port
-    const other = ports.get(port)
-    if (port !== undefined && other !== undefined && port !== 0)
+    if (port === undefined) return
+    const option = here.key.replaceAll(/-(?=\d)/g, '')
+    const [other, like] = [taken.get(port), taken.get(option)]
+    if (other !== undefined && port !== 0)
       here.fault(`The service ${other} has the port ${port} already.`, 'Choose another port.', 'port')
-    ports.set(port, other ?? here.key)
+    if (like !== undefined)
+      here.fault(`The command line cannot tell ${here.key} from ${like}.`, 'Rename one of the two.')
+    taken.set(port, other ?? here.key).set(option, here.key)
   })(place, value, names)
   if (!names.services.includes('web') && typeof fieldsOf(value) !== 'string')
     place.fault('There is no service web, and it serves the routes.', 'Add web: {}.')
