@@ -32,3 +32,11 @@ test('no help of a command speaks of one platform: its words are those of every 
   const pages = await readFile('docs/reference/commands.md', 'utf8')
   expect(pages.match(/.*\b(?:exams?|qubits?|quantum|tutor|lesson\.viewed|course-day)\b.*/gi)).toBeNull()
 })
+
+test('the example for node_exporter replaces its file at once: a file written to is empty while the check runs', () => {
+  const { after } = commands.find(({ path }) => path.join(' ') === 'health') ?? { after: '' }
+  const [, written, moved, read] = /--format prom > (\S+); mv (\S+) (\S+)/.exec(after) ?? []
+  expect([written, read]).toEqual([moved, expect.stringMatching(/\.prom$/)])
+  // It reads every file of this name, so the one in the making has another. In its folder, a move is one step.
+  expect(written).toMatch(/^\/var\/lib\/node_exporter\/[\w.]+(?<!\.prom)$/)
+})
