@@ -1,3 +1,4 @@
+import path from 'node:path'
 import { expect, test } from 'vitest'
 import { CAUSES } from '../../src/core/network/causes.ts'
 import { folderWith } from '../support/folder.ts'
@@ -86,6 +87,23 @@ test.each(['\n', '\r\n', '', ',the-token-before-it\n'])(
     }
   },
 )
+
+test('the token of the daemon that runs here is that of its env files, whose addresses are not asked', async () => {
+  const cwd = await folderWith({
+    '.env': 'HEALTH_DEEP_TOKEN=the-token\nNEXT_PUBLIC_SITE_URL=http://host.invalid\n',
+  })
+  let token: string | undefined
+  const web = await serve((request, response) => {
+    token = request.headers.authorization
+    response.end(healthBody())
+  })
+  const daemon = { dataFolder: cwd, envFiles: [path.join(cwd, '.env')], urls: { web } }
+  expect(await run(['--deep', '--service', 'web'], { daemon })).toMatchObject({ code: 0, stderr: '' })
+  expect(token).toBe('Bearer the-token')
+  // As everywhere, the process's environment wins.
+  await run(['--deep', '--service', 'web'], { daemon, env: { HEALTH_DEEP_TOKEN: 'another' } })
+  expect(token).toBe('Bearer another')
+})
 
 test('warns before a token is sent unencrypted', async () => {
   const env = { HEALTH_DEEP_TOKEN: 'canary-token' }

@@ -116,9 +116,10 @@ async function runHealth(context: Context, options: Options): Promise<ExitCode> 
   return verdict.outcome === 'passed' && !enough ? EXIT.failed : exitCode(verdict)
 }
 
+/** That of the shell, and the files of the daemon that is used, which may hold the token. */
 async function processEnv(context: Context): Promise<Context['env']> {
-  if (context.env.HEALTH_DEEP_TOKEN_FILE === undefined) return context.env
-  return environmentOf(context, [])
+  const isWhole = context.env.HEALTH_DEEP_TOKEN_FILE === undefined && !context.daemon?.envFiles.length
+  return isWhole ? context.env : environmentOf(context, [])
 }
 
 /** Loaded when needed: a container's HEALTHCHECK starts often. */
