@@ -176,13 +176,16 @@ const CONTROL = /\u001b\[([?\d;]*)([A-Za-z])|[\0-\u0008\u000b\u000c\u000e-\u001f
 /** Characters that change the order or the look of others. Spelled out on a screen only; documents in files keep them. */
 const INVISIBLE =
   /[\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu
-/** The beginning of a line that GitHub or Azure would take for a workflow command. */
-const COMMAND = /^([^\S\n\r\u2028\u2029]*)(?=::|##(?:vso)?\[)/gm
+/** What GitHub would take for a workflow command at the beginning of a line. */
+const COMMAND = /^([^\S\n\r\u2028\u2029]*)(?=::)/gm
+/** What the runners of GitHub and Azure look for anywhere in a line, in JSON too. */
+const RUNNER_COMMAND = /##(?=(?:vso)?\[)/gi
 
 /** The text with every control character spelled out (`\u001b`), and with our own sequences as they are. */
 export function shown(text: string, isTerminal: boolean): string {
   const inert = text
     .replace(COMMAND, '$1\\')
+    .replace(RUNNER_COMMAND, '#\\u0023')
     .replace(CONTROL, (found, parameters: string | undefined, final: string | undefined) => {
       const own = number !== undefined && parameters?.endsWith(`;${number}`) === true
       if (!own) return spelled(found)

@@ -13,8 +13,9 @@ import { serve } from '../support/servers.ts'
 /** Title of the window, colours, the C1 form of an escape, a bell, a backspace, an overwritten line, reversed text. */
 const HOSTILE =
   '\u001b]0;EVIL\u0007\u001b[31mEVIL\u001b[2J\u009b2JEVIL\b\rEVIL\u202eEVIL\u2028\u001b[0;1mEVIL'
-/** As a line of its own it would be a command to GitHub, or to Azure. */
-const COMMAND = 'EVIL\n::add-mask::EVIL\r##[command]EVIL\n  ::stop-commands::EVIL'
+/** It would be a command to GitHub as a line of its own, and to its runner or Azure’s agent also in the middle of one. */
+const COMMAND =
+  'EVIL\n::add-mask::EVIL\r##[command]EVIL\n  ::stop-commands::EVIL ##vso[task.setvariable variable=A]EVIL ##VSO[a]'
 
 const EVIL = `${HOSTILE}${COMMAND}`
 
@@ -51,7 +52,7 @@ function dangers(text: string): string[] {
       []),
     ...text
       .split('\n')
-      .filter((line) => /^\s*(?:::(?!(?:error|warning|notice) [^\n]*title=)|##\[)/.test(line)),
+      .filter((line) => /^\s*::(?!(?:error|warning|notice) [^\n]*title=)|##(?:vso)?\[/i.test(line)),
   ].map((one) => JSON.stringify(one))
 }
 
@@ -201,9 +202,23 @@ test('our own colours stay, and a guessed number does not make a sequence ours',
   expect(shown('one\r\n\ttwo 🙂 é', true)).toBe('one\r\n\ttwo 🙂 é')
 })
 
-test('no text can send a control character to a terminal', () => {
+test.each([
+  ['done ##[error]x, ##vso[task.complete]y', 'done #\\u0023[error]x, #\\u0023vso[task.complete]y'],
+  ['###[a] ##Vso[b]', '##\\u0023[a] #\\u0023Vso[b]'],
+  ['  ::add-mask::x\n::error::y', '  \\::add-mask::x\n\\::error::y'],
+  // Ordinary text stays as it is.
+  ['## Title [x]\na::b ##a #[b] ## [c] ##vso', '## Title [x]\na::b ##a #[b] ## [c] ##vso'],
+])('the text %j is written so that no CI takes a part of it for a command', (text, written) => {
+  for (const isTerminal of [true, false]) expect(shown(text, isTerminal)).toBe(written)
+})
+
+test('no text can send a control character to a terminal, or a command to a CI log', () => {
+  const unit = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 3 }),
+    fc.constantFrom('#', '[', '##vso[', '\\', '::', '\n'),
+  )
   fc.assert(
-    fc.property(fc.string({ unit: 'binary' }), (text) => {
+    fc.property(fc.string({ unit }), (text) => {
       expect(dangers(shown(text, true).replaceAll('\r\n', '\n'))).toEqual([])
       // A document in JSON stays one, and says the same.
       expect(JSON.parse(shown(JSON.stringify(text), true))).toBe(text)
