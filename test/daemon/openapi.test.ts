@@ -223,10 +223,16 @@ test('every error code is in the document, and every example fits its schema', (
   )
 })
 
-test('the web service serves it', async () => {
-  const response = await platform.web.fetch(new Request('https://www.example.com/openapi.json'))
-  expect(response.status).toBe(200)
-  expect(Object.keys((await response.json()) as object)).toEqual(Object.keys(document))
+test('the web service serves it, with the address of each service, or where it listens', async () => {
+  const served = async ({ web }: Platform) =>
+    (await web.fetch(new Request('https://www.example.com/openapi.json'))).json() as Promise<typeof document>
+  const found = await served(platform)
+  expect(Object.keys(found)).toEqual(Object.keys(document))
+  const env = { NEXT_PUBLIC_SITE_URL: urls.web, API_URL: 'http://10.0.0.9:8000' }
+  const text = JSON.stringify(await served(openPlatform({ env })))
+  const at = (url: string, description: Service) => JSON.stringify({ url, description })
+  for (const server of [at(urls.web, 'web'), at(env.API_URL, 'api'), at('http://127.0.0.1:8100', 'agent')])
+    expect(text).toContain(server)
 })
 
 const OTHER_VALUES = [null, true, 0, -1, 1.5, 10_000, 10_001, '', 'x'.repeat(300), [], { x: 1 }]

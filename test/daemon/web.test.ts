@@ -115,6 +115,8 @@ test('health without deep runs nothing live, and has all probes in their order',
   )
   const own = await it.ask('/api/health', { headers: { Accept: 'application/health+json' } })
   expect(await bodyOf(own)).toMatchObject({ status: 'pass', serviceId: 'web' })
+  const Accept = 'application/json, application/health+json;q=0.5'
+  expect(await bodyOf(await it.ask('/api/health', { headers: { Accept } }))).toMatchObject({ state: 'ok' })
 })
 
 test('an empty environment serves all three services, with nothing failing', async () => {

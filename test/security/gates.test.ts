@@ -76,6 +76,7 @@ test('a wrong token at the metrics is refused and counted', async () => {
   const { ask } = open()
   for (let n = 0; n < 20; n += 1)
     expect((await ask('/metrics', '198.51.100.1', { Authorization: `Bearer wrong-${n}` })).status).toBe(401)
+  expect((await ask('/metrics', '127.0.0.1', { Authorization: 'Bearer wrong' })).status).toBe(401)
   expect((await ask('/metrics', '198.51.100.1', { Authorization: `Bearer ${TOKEN}` })).status).toBe(429)
   expect((await ask('/metrics', '198.51.100.1')).status).toBe(200)
 })

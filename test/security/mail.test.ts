@@ -56,6 +56,7 @@ test('a fetch of the confirmation link by a scanner confirms nothing; a person d
 
 test.each<[says: string, headers: Record<string, string>]>([
   ['You are subscribed', BROWSER],
+  ['You are subscribed', { Accept: 'text/html, application/json;q=0.9' }],
   ['{"status":"confirmed"}', { Accept: 'application/json' }],
   ['You are subscribed', {}],
 ])('a person confirms by GET, and reads %s, with the headers %j', async (says, headers) => {

@@ -111,8 +111,10 @@ describe.each(KEPT)('a key under which a mail is sent at once, on %s', (kind) =>
     expect(await calls[0]).toMatchObject({ sent: false })
     await it.handedOver(2)
     expect(await other.sendEmail(MAIL)).toEqual(HELD)
+    // One that comes meanwhile waits in its turn.
+    calls.push(one.sendEmail(MAIL))
     it.answer()
-    expect([await calls[1], it.taken()]).toEqual([SENT, 2])
+    expect([await calls[1], await calls[2], it.taken()]).toEqual([SENT, SENT, 2])
   })
 
   test('is given up with the attempt once the longest one is over', async () => {
