@@ -56,6 +56,14 @@ test('a variable that is empty or white space in the process hides no value of a
   expect([env.API_URL, env.AGENT_URL, findings]).toEqual(['http://a', 'http://b', []])
 })
 
+test('the readers that are named are asked about each file', async () => {
+  const cwd = await folderWith({ first: 'API_URL=http://a\n', second: 'BUILD_STAMP=$2b$10$abcdef\n' })
+  const found = async (readers?: readonly ['node', 'systemd']) =>
+    (await loadEnvironment(testContext({ cwd }).context, ['first', 'second'], { readers })).findings
+  expect(await found()).toMatchObject([{ id: 'reader-difference', location: { file: 'second' } }])
+  expect(await found(['node', 'systemd'])).toEqual([])
+})
+
 test('a file with more faulty lines than a call has arguments is reported line by line', async () => {
   const cwd = await folderWith({ '.env': 'x\n'.repeat(150_000) })
   const { context } = testContext({ cwd })

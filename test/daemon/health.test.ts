@@ -276,6 +276,8 @@ test('a model with a missing key is half-configured, without affecting the other
     model_c: skipped,
     cloudmodel: skipped,
   })
+  const one = await platform({ MODEL_B_API_KEY: 'model-key-b-0123456789' })
+  expect((await one.ask('web')).body.probes.models).toEqual({ state: 'ok', checked: false })
 })
 
 const INDEX = '{"version":1,"lessons":[{"day":1,"title":"A","topics":[]}]}'

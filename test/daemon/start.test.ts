@@ -19,7 +19,7 @@ import { emptyFolder } from '../support/folder.ts'
 import { freePort } from '../support/free-port.ts'
 import { incidentWith, openIncident } from '../support/incidents.ts'
 import { askIn, enrolIn } from '../support/learning.ts'
-import { keptLog } from '../support/opened.ts'
+import { keptLog, opened } from '../support/opened.ts'
 import { alertWebhook, serve, serveBodies } from '../support/servers.ts'
 import { standingClock } from '../support/standing-clock.ts'
 import { addressOf, openTestStore, postgresServer } from '../support/stores.ts'
@@ -80,25 +80,31 @@ test('a port that is taken is told with its service, and what was opened before 
   expect((await started({ ports: { web: first } })).urls).toEqual({ web: `http://127.0.0.1:${first}` })
 })
 
-test('the daemon opens as many connections to PostgreSQL as STORE_POOL_SIZE says, and no more', async () => {
-  const address = await addressOf('postgres')
-  if (address?.kind !== 'postgres') throw new TypeError('it is a server')
-  const url = address.url.reveal()
-  const { urls } = await started({ env: { STORE_URL: url, STORE_POOL_SIZE: '3' } })
-  const subscribe = async (n: number) => {
-    const headers = { 'Content-Type': 'application/json' }
-    const body = JSON.stringify({ email: `p${n}@example.com` })
-    return (await fetch(`${urls.web}/api/email/subscribe`, { method: 'POST', headers, body })).status
-  }
-  const statuses = await Promise.all(Array.from({ length: 24 }, (_, n) => subscribe(n)))
-  expect(new Set(statuses)).toEqual(new Set([202]))
-  const { rows } = await (await postgresServer()).query(
-    url,
-    'SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
-  )
-  // The record of health has one of its own, once it was written.
-  expect([3, 4]).toContain(rows[0]?.n)
-})
+test.each(['the daemon', 'a program'])(
+  '%s opens as many connections to PostgreSQL as STORE_POOL_SIZE says, and no more',
+  async (who) => {
+    const address = await addressOf('postgres')
+    if (address?.kind !== 'postgres') throw new TypeError('it is a server')
+    const url = address.url.reveal()
+    const env = { STORE_URL: url, STORE_POOL_SIZE: '3' }
+    const { web } = who === 'a program' ? opened({ env }).platform : (await started({ env })).urls
+    const subscribe = async (n: number) => {
+      const headers = { 'Content-Type': 'application/json' }
+      const asked = { method: 'POST', headers, body: JSON.stringify({ email: `p${n}@example.com` }) }
+      const send = typeof web === 'object' ? web.fetch : fetch
+      const at = typeof web === 'object' ? 'http://web.example' : web
+      return (await send(new Request(`${at}/api/email/subscribe`, asked))).status
+    }
+    const statuses = await Promise.all(Array.from({ length: 24 }, (_, n) => subscribe(n)))
+    expect(new Set(statuses)).toEqual(new Set([202]))
+    const { rows } = await (await postgresServer()).query(
+      url,
+      'SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+    )
+    // The record of health has one of its own, once it was written.
+    expect([3, 4]).toContain(rows[0]?.n)
+  },
+)
 
 test('an address of IPv6 stands in brackets', async () => {
   const { urls } = await started({ host: '::1' })

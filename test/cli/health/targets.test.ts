@@ -28,6 +28,10 @@ test('named addresses choose the services; those of a file do only where none is
     expect.stringMatching(/^web http:\/\/127/),
     'api https://api.example/api/health',
   ])
+  expect(asked({ url: ['web=https://www.example'], service: ['web', 'api'] }, file)).toEqual([
+    'web https://www.example/api/health',
+    'api https://api.example/api/health',
+  ])
   expect(asked({ url: ['api=http://a', 'other=http://b/ready'] })).toEqual([
     'api http://a/api/health',
     'other http://b/ready',
