@@ -23,6 +23,15 @@ test('probes that have answered leave no timer behind', async () => {
   expect(timers() - before).toBeLessThan(10)
 })
 
+test.each([false, true])(
+  'a process that stops is failing, also where live checks are asked for: %s',
+  async (deep) => {
+    const stops = createHealth({ ...PLAIN, service: 'web', probes: [], stopping: () => true })
+    const lifecycle = { state: 'failing', reason: 'the daemon stops' }
+    expect(await stops.check({ deep })).toMatchObject({ state: 'failing', probes: { lifecycle } })
+  },
+)
+
 test('an optional probe is degraded, whether it fails, throws or hangs', async () => {
   const failing: ProbeResult = { state: 'failing', checked: true, reason: 'why' }
   const report = await checked(
