@@ -232,10 +232,10 @@ test('an embedding program’s own directory and identity take the place of the 
       findPassedExam: nothing,
     },
   })
-  const statusOf = async (body: unknown, user: string) =>
-    (await it.post('/api/email', body, undefined, { 'X-User': user })).status
+  const statusOf = async (body: unknown, user: string, jwt?: string) =>
+    (await it.post('/api/email', body, jwt, { 'X-User': user })).status
   const invite = (inviteId: string) => mailFor('organisation-invite', { inviteId })
-  expect(await statusOf(invite('mine'), 'eve')).toBe(401)
+  for (const jwt of [undefined, await token()]) expect(await statusOf(invite('mine'), 'eve', jwt)).toBe(401)
   expect(await statusOf(invite('other'), 'ada')).toBe(404)
   expect(await statusOf(mailFor('exam-passed', { examAttemptId: 'mine' }), 'ada')).toBe(404)
   expect(await statusOf(mailFor('magic-link', { loginRequestId: 'mine' }), 'backend')).toBe(404)
