@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openInbox } from '../../src/cli/demo/inbox.ts'
@@ -133,12 +133,23 @@ test('health --deep probes the running services, with the exit codes of the cont
   })
 })
 
-test('the daemon refuses a half-configured environment before anything listens', async () => {
+test('the daemon refuses a half-configured environment before anything listens, of the services that it runs', async () => {
   const cwd = await emptyFolder()
-  await writeFile(path.join(cwd, 'half.env'), 'MAILER_API_KEY=key-without-sender-or-address\n')
-  await expect(startDaemon(['--env-file', 'half.env'], { cwd })).rejects.toThrow(
-    /ended with 1 before it listened: [\s\S]*half\.env:1:1[\s\S]*MAILER_FROM/,
+  const half = 'MAILER_API_KEY=key-without-sender-or-address\nHARDWARE_A_TOKEN=token-of-the-api\n'
+  await writeFile(path.join(cwd, 'half.env'), half)
+  await expect(startDaemon(['--env-file', 'half.env', '--service', 'web'], { cwd })).rejects.toThrow(
+    /ended with 1 before it listened: (?![\s\S]*HARDWARE)[\s\S]*half\.env:1:1[\s\S]*MAILER_FROM/,
   )
+})
+
+test('a lost secret file of another service keeps no daemon from starting, which notes whole paths of env files', async () => {
+  const cwd = await emptyFolder()
+  await writeFile(path.join(cwd, 'own.env'), 'EMAIL_DISPATCH_SECRET_FILE=./absent\n')
+  const args = ['--service', 'agent', '--env-file', 'own.env', '--data', 'data']
+  const daemon = await startDaemon(args, { cwd })
+  onTestFinished(() => void daemon.stop())
+  const { envFiles } = JSON.parse(await readFile(path.join(cwd, 'data', 'daemon.json'), 'utf8'))
+  expect(envFiles).toEqual([path.join(cwd, 'own.env')])
 })
 
 test('the daemon refuses a webhook key that decodes to nothing, and names the form that it takes', async () => {
