@@ -67,12 +67,19 @@ test('warns at the line of a value that a deployment would read differently', as
 
 test('readEnv reads as the named reader would, and says when that reader refuses', () => {
   expect(readEnv('A=b # c').values.get('A')).toBe('b')
+  expect(readEnv('A=`b # c`').values.get('A')).toBe('b # c')
   expect(readEnv('A=b # c', { dialect: 'docker' }).values.get('A')).toBe('b # c')
   expect(readEnv('A = b', { dialect: 'docker' })).toMatchObject({ rejected: true })
   for (const dialect of [undefined, 'node'] as const) {
-    const { values, findings } = readEnv('A=1\nA=2', { file: 'ops.env', ...(dialect && { dialect }) })
-    expect(values.get('A')).toBe('2')
-    expect(findings).toMatchObject([{ id: 'duplicate-name', location: { file: 'ops.env', line: 2 } }])
+    const { values, findings } = readEnv('A=1\nA=2\nA=3', { file: 'ops.env', ...(dialect && { dialect }) })
+    expect(values.get('A')).toBe('3')
+    expect(findings).toMatchObject(
+      [2, 3].map((line) => ({
+        id: 'duplicate-name',
+        cause: expect.stringContaining(`line ${line - 1} of the same file`),
+        location: { file: 'ops.env', line },
+      })),
+    )
   }
 })
 

@@ -227,6 +227,11 @@ test('a malformed half of a pair behaves as absent: the other half alone is not 
   expect(read({ ...mail, MAILER_REPLY_TO: 'nobody' }).mail).toMatchObject({ replyTo: undefined })
 })
 
+test('a malformed price is not for sale', () => {
+  const { payments } = read({ ...WHOLE.payments, PAYMENTS_PRICE_PRO_YEARLY: 'no id' })
+  expect(payments?.prices).toEqual({ 'pro-monthly': 'price_a', 'team-yearly': 'price_b' })
+})
+
 test('a table of analytics without a persistent store is not used', () => {
   expect(read({ ANALYTICS_DATASTORE_TABLE: 'events' }).analytics.table).toBeUndefined()
   expect(read({ ANALYTICS_DATASTORE_TABLE: 'events', STORE_URL: 'sqlite:./a.sqlite' }).analytics.table).toBe(
