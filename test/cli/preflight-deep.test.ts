@@ -44,6 +44,7 @@ async function checks(given: Given) {
     live: LiveResult[]
     findings: { id: string; severity: string; cause: string }[]
   }
+  expect(report.live.filter((one) => 'place' in one)).toEqual([])
   const told = report.live
     .filter(({ check }) => check !== 'configuration')
     .map(({ target, check, state }) => `${target}, ${check}: ${state}`)

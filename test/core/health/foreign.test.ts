@@ -50,6 +50,7 @@ const HEALTH_JSON = {
 test.each<[HealthFormat | 'any', number, string, string, Record<string, string>]>([
   ['status', 200, 'ok', 'ok', {}],
   ['status', 500, 'no', 'failing', {}],
+  ['status', 400, 'ok', 'failing', {}],
   ['spring', 200, '{"status":"UP"}', 'ok', {}],
   ['spring', 503, JSON.stringify(SPRING), 'failing', { db: 'failing', disk_space: 'ok' }],
   ['spring', 503, JSON.stringify(OLDER.spring), 'failing', { mail_queue: 'failing', ping: 'ok' }],
@@ -110,7 +111,9 @@ test.each<[HealthFormat | 'any', number, string, string]>([
 })
 
 test('another program’s version is no build of the platform: it makes no skew, and none is expected of it', async () => {
-  const health = await ask('health+json', 200, JSON.stringify({ status: 'pass', releaseId: '4.2' }))
+  const answer = { status: 'pass', version: '1', releaseId: '4.2' }
+  const health = await ask('health+json', 200, JSON.stringify(answer))
+  expect(health).toMatchObject({ report: { build: '4.2' } })
   const verdict = verdictOf([health], { strict: true, expectBuild: 'new', asks: new Map() })
   expect(verdict).toMatchObject({ outcome: 'passed', warnings: [] })
 })

@@ -87,6 +87,8 @@ test.each([
     'v=spf1 a mx/24 exists:%{i}.x.example ptr redirect=_spf.provider.example',
     'passed: published, 5 of 10 look-ups',
   ],
+  // Longer than one string of a TXT record may be.
+  [`v=spf1 ${'ip4:192.0.2.1 '.repeat(30)}-all`, 'passed: published, 0 of 10 look-ups'],
   ['v=spf1 ~all redirect=missing.example', 'passed: published, 0 of 10 look-ups'],
   ['v=spf1 -all include:missing.example', 'passed: published, 0 of 10 look-ups'],
   ['v=spf1 include:%{d}.x.example unknown=1 -all', 'passed: published, 1 of 10 look-ups'],
@@ -109,8 +111,13 @@ test.each([
 })
 
 test('look-ups of included records count, and an endless chain of them ends', async () => {
-  const { SPF } = await look({ 'example.com': 'v=spf1 include:example.com -all' })
-  expect(SPF).toMatch(/^failed: .*more than 10 look-ups/)
+  const endless = { 'example.com': 'v=spf1 include:example.com -all' }
+  const five = 'v=spf1 a a a a a -all'
+  const both = { 'example.com': 'v=spf1 include:a.example.com include:b.example.com -all' }
+  for (const records of [endless, { ...both, 'a.example.com': five, 'b.example.com': five }])
+    expect((await look(records)).SPF).toMatch(/^failed: .*more than 10 look-ups/)
+  const several = { ...both, 'a.example.com': 'v=spf1 -all', 'b.example.com': ['v=spf1 -all', 'v=spf1 ~all'] }
+  expect((await look(several)).SPF).toMatch(/^failed: .*include leads to a name with several SPF records/)
 })
 
 test.each([
