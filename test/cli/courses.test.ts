@@ -311,7 +311,9 @@ test('somebody imported is shown as confirmed when they agreed, and never later 
   const head = 'address,next_at,sent,consent_at,consent_how'
   await writeFile(path.join(cwd, 'people.csv'), [head, ...rows.map((row) => `${row},form`)].join('\n'))
   expect(await run('course', 'import', 'people.csv')).toMatchObject({ code: 0 })
-  expect((await run('course', 'show', 'ada@example.com')).out).toMatch(/^confirmed +2026-01-02T00:00/m)
+  const { out } = await run('course', 'show', 'ada@example.com')
+  expect(out).toMatch(/^confirmed +2026-01-02T00:00/m)
+  expect(out).toContain('imported, enrolment 1, with consent')
   const bob = JSON.parse((await run('course', 'show', 'bob@example.com', '--format', 'json')).out)
   expect(bob.confirmedAt).toBeLessThanOrEqual(Date.now())
   expect(await run('db', 'verify')).toMatchObject({ code: 0 })

@@ -253,4 +253,8 @@ test('the age of the oldest lesson is shown beside those that wait after a failu
   expect(courseStatusText({ now, counts, problems: [] })).toMatch(
     /^due now {7}0\nin backoff {4}12 .*; next try 2026-11-21T09:05:00\.000Z {2}the oldest for 1 h, since/m,
   )
+  const problem = { kind: 'bounced', reason: 'gone', since: 0 }
+  const left = { id: 'sub-1', address: 'a@example.com', state: 'unsubscribed', sentDays: [1], problem }
+  const text = courseStatusText({ now, counts, problems: [left as never] })
+  expect(text).toContain('sub-1  day 2  gone; the subscription has ended')
 })

@@ -8,6 +8,7 @@ const EVIL = 'https://evil.example'
 test.each([
   ['http://localhost:3000', {}, true],
   ['http://127.0.0.1:5173', {}, true],
+  ['http://[::1]:5173', {}, true],
   [ORIGIN, {}, false],
   ['http://localhost.evil.example', {}, false],
   [ORIGIN, CONFIGURED, true],

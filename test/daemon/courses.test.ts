@@ -30,9 +30,15 @@ const astronomy: CourseDefinition = {
   cadence: { kind: 'every', ms: 36 * 3_600_000 },
 }
 
+const music: CourseDefinition = {
+  ...chess,
+  id: 'music',
+  cadence: { ...chess.cadence, weekdays: [1, 2, 3, 4, 5, 6, 7] } as CourseDefinition['cadence'],
+}
+
 async function opened({
   store,
-  courses = [...learning.courses, pottery, chess, astronomy],
+  courses = [...learning.courses, pottery, chess, astronomy, music],
 }: {
   readonly store?: Store
   readonly courses?: readonly CourseDefinition[]
@@ -93,6 +99,7 @@ test.each([
   ['pottery', 'A lesson comes every day at 09:00 (in your time zone; UTC if you gave none).'],
   ['chess', 'A lesson comes every Monday and Thursday at 07:30 (Europe/Berlin).'],
   ['astronomy', 'A lesson comes every 1 day 12 hours,'],
+  ['music', 'A lesson comes every day at 07:30 (Europe/Berlin).'],
 ])('the confirmation page of the course %s says when its lessons come', async (course, when) => {
   const it = await opened()
   await it.subscribe({ course })

@@ -160,6 +160,9 @@ test('a reader changes language and time zone on the page of the unsubscribe lin
   expect(parts(forged.html)).toBe(parts(opened.html))
   expect(opened.html).toContain('<option value="de">German</option>')
   expect(opened.html).toContain('<option value="Europe/Vienna">')
+  const notices = '/api/email/unsubscribe?s=a.1&t=b&course=status'
+  expect((await it.ask(notices)).html).not.toContain('name="preferences"')
+  expect((await it.ask(notices, 'en', { undo: '1' })).html).toContain('mails about incidents again')
   const { pathname, search } = new URL(link)
   const hidden = ['undo', 'preferences'].map((name) => `<input type="hidden" name="${name}" value="1">`)
   const action = `${pathname}${search.replaceAll('&', '&amp;')}`

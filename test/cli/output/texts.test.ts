@@ -162,6 +162,8 @@ test('JUnit counts what fails, with strict the warnings too, and live checks tha
   )
   expect(heads(false)[0]).toContain('tests="5" failures="1"')
   expect(heads(true)[0]).toContain('failures="2"')
+  for (const type of ['warning', 'error'])
+    expect(junitText('pre', found, true)).toContain(`<failure type="${type}" message="A &lt;b&gt; fails.">`)
   const text = junitText('pre', found, false, others)
   expect(text).toContain('<testcase classname="pre.live.mail" name="SPF" time="1.2340"></testcase>')
   expect(text).toContain('<skipped>no &lt;mail&gt;</skipped>')

@@ -142,6 +142,11 @@ test.each([
   expect(createScrub().value({ [key]: 'canary', lesson: 3 })).toEqual({ [key]: '[removed]', lesson: 3 })
 })
 
+test('a key loses its address too, also where its value is removed', () => {
+  const clean = createScrub().value({ 'cookie of ada@example.com': 1, 'seen by ada@example.com': 1 })
+  expect(clean).toEqual({ 'cookie of [address]': '[removed]', 'seen by [address]': 1 })
+})
+
 test('values of other types become texts that say as much as may be said', () => {
   const { value } = createScrub()
   expect(
