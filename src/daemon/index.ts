@@ -30,6 +30,7 @@ import { type Environment, readSettings } from '../core/env/settings.ts'
 import { given } from '../core/given.ts'
 import type { Log, LogLevel } from '../core/host.ts'
 import { isRecord, swallowFaults } from '../core/is-record.ts'
+import { composeFault } from '../core/mail/mailer.ts'
 import type { DefinedPlatform, PlatformDefinition } from '../platform/definition.ts'
 import { resolvePlatform } from '../platform/resolve.ts'
 import { learning } from '../presets/learning/platform.ts'
@@ -75,6 +76,14 @@ export function openPlatform<
     ...Object.fromEntries(parts),
     platform,
   })
+  const { log: told, mailService } = opened
+  // Read now, as the definition was: files that change later are for the next start.
+  if (mailService.mailer.configured && platform.mails.build !== undefined)
+    platform.mails
+      .compiled()
+      .catch((error: unknown) =>
+        told.error('mails_not_compiled', `no mail can be made: ${composeFault(error)}`),
+      )
   // One for each service of this platform: the type computes the same names from the definition.
   const handlers: Readonly<Record<string, Handler>> = handlersOf(opened)
   // A service may be named mail.

@@ -304,6 +304,22 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
     expect(await send('dan')).toBeUndefined()
   })
 
+  test('mail whose text cannot be made waits for its next time, and has stalled after two hours', async () => {
+    const it = await world(kind)
+    const streams = ['mail'] as const
+    await it.store.sending.pause({ streams, now: NOW, reason: 'a test', audit: audited('pause', NOW) })
+    const first = it.open()
+    await first.sendEmail(MAIL)
+    await first.close()
+    await it.store.sending.resume({ streams, now: NOW, audit: audited('resume', NOW) })
+    await byHand(it.address, `UPDATE message SET payload = '{"template":"of-a-newer-build"}'`)
+    expect(await it.open().deliver()).toBe(0)
+    const [queue] = await it.store.sending.queue(NOW)
+    expect(queue).toMatchObject({ stream: 'mail', due: 0, waiting: 1, failed: 0 })
+    const [now, before] = [NOW + 2 * HOUR_MS, NOW + HOUR_MS]
+    expect(await it.store.sending.stalledSince({ now, before })).toBe(NOW)
+  })
+
   test('mail that expires without an attempt counts as mail that was not sent', async () => {
     const it = await world(kind)
     const streams = ['mail'] as const

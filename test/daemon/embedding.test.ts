@@ -1,3 +1,4 @@
+import { renameSync } from 'node:fs'
 import { readdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -8,7 +9,7 @@ import { LEASE_MS } from '../../src/core/lease.ts'
 import type { Message, Outcome } from '../../src/core/mail/mailer.ts'
 import { openPlatform, type PlatformOptions } from '../../src/daemon/index.ts'
 import { bodyOf } from '../support/accounts.ts'
-import { emptyFolder } from '../support/folder.ts'
+import { emptyFolder, folderWith } from '../support/folder.ts'
 import { asking, keptLog, newStoreUrl } from '../support/opened.ts'
 import { serve } from '../support/servers.ts'
 import { openTestStore } from '../support/stores.ts'
@@ -551,6 +552,29 @@ test('without mail configured a durable mail is refused with the reason, and wai
   const messages: Message[] = []
   await open(env, { mailer: keepingTransport(messages) }).platform.dispatch()
   expect(messages).toEqual([])
+})
+
+test('a platform with a folder of its own makes its mails when it is opened: what is wrong is said then, with the file', async () => {
+  const folder = await folderWith({ 'kiln/1-clay.md': '# No subject' })
+  const { log, told } = keptLog()
+  const platform = { preset: 'base', folder, courses: { kiln: { lessons: 'kiln' } } } as const
+  const opened = openPlatform({ env: {}, log, platform, mailer: keepingTransport([]) })
+  onTestFinished(() => opened.close())
+  await expect.poll(() => told('mails_not_compiled')).toHaveLength(1)
+  expect(told('mails_not_compiled')[0]?.message).toContain(`${path.join(folder, 'kiln', '1-clay.md')}:1: `)
+})
+
+test('a folder of lessons that is renamed before the first mail is named with that mail', async () => {
+  const folder = await folderWith({ 'kiln/de/1-clay.md': '', 'kiln/1-clay.md': '' })
+  const platform = { preset: 'base', folder, courses: { kiln: { lessons: 'kiln' } } } as const
+  const opened = openPlatform({ env: {}, platform, mailer: keepingTransport([]) })
+  onTestFinished(() => opened.close())
+  renameSync(path.join(folder, 'kiln/de'), path.join(folder, 'kiln/nl'))
+  const mail = { to: 'ada@example.com', slots: { startUrl: 'https://www.example.com/' } }
+  expect(await opened.mail.send('welcome', mail)).toEqual({
+    sent: false,
+    reason: expect.stringContaining(path.join(folder, 'kiln')),
+  })
 })
 
 test('once a platform is closed its provider of mail is asked no more', async () => {

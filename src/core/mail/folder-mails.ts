@@ -58,8 +58,8 @@ async function hashSources({ definitions, folders, brand }: Templates): Promise<
   const places = [...new Set(all.map(pathOf))]
   hash.update(JSON.stringify(all.map((one) => [places.indexOf(pathOf(one)), one.language])))
   for (const folder of places) {
-    const files = (await fileNames(folder)).filter(isTemplateFile).sort()
-    // A file that cannot be read is the compiler's to report.
+    // A folder or file that cannot be read is the compiler's to report.
+    const files = (await fileNames(folder).catch(() => [])).filter(isTemplateFile).sort()
     for (const file of files)
       hash.update(`\0${file}\0`).update(await readBytes(path.join(folder, file)).catch(() => ''))
   }

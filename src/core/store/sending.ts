@@ -44,7 +44,7 @@ export const TEXTS = {
       CAST(count(*) FILTER (WHERE at IS NULL) AS bigint) AS failed,
       min(since) FILTER (WHERE since <= @now) AS oldest_at, min(at) FILTER (WHERE at > @now) AS next_at
     FROM (
-      SELECT stream, CASE WHEN done_at IS NULL THEN next_attempt_at END AS at, attempts > 0 AS tried, created_at AS since FROM message
+      SELECT stream, CASE WHEN done_at IS NULL THEN next_attempt_at END AS at, attempts > 0 OR coalesce(outcome, '') = 'not_composed' AS tried, created_at AS since FROM message
       UNION ALL SELECT 'course', CASE WHEN claimed_at IS NULL OR problem_kind IS NOT NULL THEN next_attempt_at ELSE claimed_at END,
           problem_kind IS NOT NULL, ${LESSON_DUE}
         FROM subscription
@@ -58,7 +58,7 @@ export const TEXTS = {
   stalled: `SELECT min(at) AS at FROM (
       SELECT min(created_at) AS at, max(created_at) AS newest_at, count(DISTINCT coalesce(subscription, address, id)) AS people
       FROM message
-      WHERE stream <> 'alert' AND (attempts > 0 OR done_at >= expires_at) AND (done_at IS NULL OR (outcome = 'over' AND done_at > @before)) AND created_at <= @before
+      WHERE stream <> 'alert' AND (attempts > 0 OR outcome = 'not_composed' OR done_at >= expires_at) AND (done_at IS NULL OR (outcome = 'over' AND done_at > @before)) AND created_at <= @before
         AND created_at > coalesce((SELECT CAST(value AS bigint) FROM meta
           WHERE name = '${STREAM_SENT_NOTE}' || stream AND CAST(value AS bigint) <= @now), 0)
         AND ('stream ' || stream) NOT IN (SELECT name FROM breaker WHERE paused_at IS NOT NULL)
