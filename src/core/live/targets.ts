@@ -158,6 +158,11 @@ export function liveTargets(dependencies: LiveDependencies, asked: readonly Serv
     const reached = on?.url ? connectionSteps(dependencies, on.url.reveal(), variable) : []
     return target(name, variable, on && [...reached, message], undefined, 'alerts')
   }
+  type Read = LiveDependencies['storeSchema']
+  const storeTarget = (name: string, variable: StoreVariable, at: StoreAddress | undefined, read: Read) => {
+    const steps = read && storeSteps(dependencies, variable, at, read)
+    return target(name, variable, steps, undefined, 'store')
+  }
   const { webhook, escalation, mailTo } = alerts
   const targets: readonly Target[] = [
     target('datastore', DATASTORE, datastore && datastoreSteps(dependencies, datastore)),
@@ -170,18 +175,8 @@ export function liveTargets(dependencies: LiveDependencies, asked: readonly Serv
     },
     ...neighbours,
     ...own,
-    target(
-      'store',
-      'STORE_URL',
-      storeSchema && storeSteps(dependencies, 'STORE_URL', store.address, storeSchema),
-    ),
-    target(
-      'jobstore',
-      JOBS,
-      jobSchema && storeSteps(dependencies, JOBS, store.jobStore, jobSchema),
-      undefined,
-      'store',
-    ),
+    storeTarget('store', 'STORE_URL', store.address, storeSchema),
+    storeTarget('jobstore', 'JOB_STORE_URL', store.jobStore, jobSchema),
     target('errortrack', DSN, errortrack && keyedEndpoint(dependencies, new URL(errortrack.dsn).origin, DSN)),
     target('site', SITE, isSet(SITE) ? siteSteps(dependencies) : undefined, [WEB]),
     alertTarget('alerts', 'ALERT_WEBHOOK_URL', 'webhook', webhook),
@@ -197,7 +192,6 @@ export function liveTargets(dependencies: LiveDependencies, asked: readonly Serv
 const DATASTORE = 'NEXT_PUBLIC_DATASTORE_URL'
 const LIMITS = 'SHAREDSTORE_REST_URL'
 const PING = 'HEARTBEAT_PING_URL'
-const JOBS = 'JOB_STORE_URL'
 const DSN = 'NEXT_PUBLIC_ERRORTRACK_DSN'
 
 function sharedStoreSteps(dependencies: LiveDependencies, store: NonNullable<Settings['sharedStore']>) {
