@@ -77,8 +77,9 @@ abc  mail (web, agent), open
   const escalates = (await alert(['list', '--data', data], later)).stdout
   expect(escalates).toContain('by webhook and by escalation if nobody acknowledges')
   expect(escalates).toContain('later   opened by escalation, 2026-11-21 09:04 UTC, unless acknowledged')
+  expect(escalates).not.toMatch(/due .*escalation/)
   await escalation(60_000)
-  expect((await alert(['list', '--data', data], later)).stdout).toContain('due     opened by escalation')
+  expect((await alert(['list', '--data', data], later)).stdout).toMatch(/due .*escalation\n$/)
   for (const duration of ['15m', '5m'])
     expect(await alert(['silence', duration, '--reason', 'deploy of 4.3', '--data', data])).toMatchObject({
       code: 0,

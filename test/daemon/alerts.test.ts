@@ -779,6 +779,16 @@ test('what was kept of alerts stays while nothing can be written in its place, s
   expect(it.told()).toEqual(['store opened', 'store closed'])
 })
 
+test('what was kept of an earlier outage hides nothing that the store has told since, if that can only be read', async () => {
+  const { machine, state, told } = await scene()
+  await machine().rounds(2, { mail: 'failing' })
+  const file = path.join(await emptyFolder(), 'alerts.json')
+  await writeFile(file, '{"incidents":[],"messages":[]}')
+  state.broken = 'writes'
+  await machine({ files: [file] }).rounds(3, { mail: 'failing' })
+  expect(told()).toEqual(['mail opened'])
+})
+
 test('what an older build told while the store failed ends under the id that it had there', async () => {
   const it = await scene()
   const file = path.join(await emptyFolder(), 'alerts.json')
