@@ -79,6 +79,7 @@ test('a backup and its restore, by the command line', async () => {
     code: 0,
     stdout: expect.stringMatching(/^b\.sqlite\.zst: [\d.]+ k?B, schema \d+, rows: meta 3\nchecked, packed/),
   })
+  expect((await db('backup', 'b.sqlite.gz')).stdout).toContain('\nchecked, packed')
   const refused = await db('restore', 'b.sqlite.zst')
   expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/--force replaces it/) })
   expect((await db('restore', 'b.sqlite.zst', '--force')).stdout).toMatch(

@@ -66,7 +66,10 @@ test.each(['', ' \n', ',', 'two words', 'a\u0000b'])(
 test.each(['\n', '\r\n', '', ',the-token-before-it\n'])(
   'the token of a file that ends in %j, named by an option or a variable, goes to web as Authorization, and to no other service',
   async (end) => {
-    const cwd = await folderWith({ token: `the-token-of-a-file${end}` })
+    const cwd = await folderWith({
+      token: `the-token-of-a-file${end}`,
+      '.env': 'HEALTH_DEEP_TOKEN=the-token-of-a-file\n',
+    })
     const seen: Record<string, unknown> = {}
     const start = (service: string) =>
       serve((request, response) => {
@@ -77,6 +80,7 @@ test.each(['\n', '\r\n', '', ',the-token-before-it\n'])(
     for (const [env, ...named] of [
       [{}, '--token-file', 'token'],
       [{ HEALTH_DEEP_TOKEN_FILE: 'token' }],
+      [{}, '--env-file', '.env'],
     ] as const) {
       expect((await run(['--deep', ...named, '--url', ...urls], { cwd, env })).code).toBe(0)
       expect(seen).toEqual({
