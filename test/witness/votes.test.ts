@@ -249,6 +249,15 @@ test.each([
   },
 )
 
+test('the end of an outage is announced by the witness that the majority of the configured has granted it to', () => {
+  const closers = { 'b-1': 'b' }
+  const outage = { id: 'b-1', by: 'b', phase: 'open', since: 0 } as const
+  const granting = ['c', 'd'].map((name) => ({ ...vote(name, 'reachable', outage), closers }))
+  const before = { ...NOTHING_SEEN, outage, closers, clear: 9 }
+  expect(round(granting.slice(1), 5, before, 'reachable').announces).toBeUndefined()
+  expect(round(granting, 5, before, 'reachable').announces).toBe('closed')
+})
+
 test('of two claims the first in line wins, and an announced one wins over both', () => {
   const mine = round([vote('c', 'unreachable')], 3).after
   const lower = vote('a', 'unreachable', { id: 'a-1', by: 'a', phase: 'claimed', since: 0 })

@@ -1,6 +1,7 @@
 import { createHash, createHmac } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
+import { DAY_MS } from '../../../src/core/durations.ts'
 import { readSettings } from '../../../src/core/env/settings.ts'
 import type { Mail } from '../../../src/core/mail/mailer.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
@@ -247,9 +248,9 @@ test.each(PROVIDERS)('%s: the key is checked without sending anything', async (p
 })
 
 /** A transport over one that answers so, and a message for it by number. */
-async function transportTo(provider: 'postmark' | 'ses', answer: () => Answer | 'drop') {
+async function transportTo(provider: 'postmark' | 'ses', answer: () => Answer | 'drop', now = Date.now) {
   const { received, origin } = await api(provider, answer)
-  const transport = openApi({ url: origin, key: secret(KEYS[provider]), provider })
+  const transport = openApi({ url: origin, key: secret(KEYS[provider]), provider, now })
   onTestFinished(() => transport.close())
   const mailer = openMailer({ mail: undefined, transport, from: INVOICE.to, compiled: compiledMails })
   const send = async (number: number, recorded?: () => Promise<void>) =>
@@ -257,6 +258,20 @@ async function transportTo(provider: 'postmark' | 'ses', answer: () => Answer | 
   return { received, send }
 }
 const NOT_RECORDED = HTTP_OUTCOMES['not-recorded'].outcome
+
+test('each request to SES is signed with the time at which it is sent', async () => {
+  let now = Date.UTC(2026, 0, 1)
+  const { received, send } = await transportTo(
+    'ses',
+    () => ({ status: 200 }),
+    () => now,
+  )
+  await send(1)
+  now += DAY_MS
+  await send(2)
+  const signedAt = received.map(({ headers }) => headers['x-amz-date'])
+  expect(signedAt).toEqual(['20260101T000000Z', '20260102T000000Z'])
+})
 
 test('a message whose outcome is unknown is recorded before the next one leaves in its place', async () => {
   const { received, send } = await transportTo('postmark', () => 'drop')

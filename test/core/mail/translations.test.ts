@@ -251,6 +251,7 @@ test('a layout and a mail of one’s own in German serve the package’s mails a
   const compiled = await resolvePlatform(definition, { folder }).mails.compiled()
   for (const language of ['de', 'de-AT', 'de-CH'])
     expect(mailIn(compiled, 'welcome', language)?.subject.join('')).toBe('Servus')
+  expect(mailIn(compiled, 'firing-1-clay', 'de-AT')?.subject).toEqual(['Lehm'])
   expect(mailIn(compiled, 'status-notice', 'de')?.html.join('')).toContain('Ofenweg 7')
   expect(mailIn(compiled, 'status-notice', 'en')?.html.join('')).toContain('Kiln Lane 7')
 })

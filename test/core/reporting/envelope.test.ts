@@ -140,6 +140,13 @@ test('a trace whose transaction has no name that is a text leaves as it is', () 
     expect(scrubEnvelope([{ trace }, [[{ type: 'event' }, { a: 1 }]]], scrub)?.[0]).toEqual({ trace })
 })
 
+test('reports carry the build stamp and the environment, each without the other too', () => {
+  for (const told of [{ build: 'build-7' }, { environment: 'staging' }, { build: 'b', environment: 'e' }]) {
+    const { release: build, environment } = sdkOptions({ dsn: DSN, ...told }) as Record<string, unknown>
+    expect({ build, environment }).toEqual({ build: undefined, environment: undefined, ...told })
+  }
+})
+
 test('traces are kept at the documented rates, and the SDK may gather nothing by itself', () => {
   const opened = [false, true].map((edge) => sdkOptions({ dsn: DSN, edge }))
   expect(opened.map(({ tracesSampleRate }) => tracesSampleRate)).toEqual([0.1, 0.02])

@@ -93,6 +93,14 @@ describe.each(NAMES)('%s', (name) => {
     expect(await verify(name, { headers: {}, body: '{}' })).toMatchObject({ kind: 'refused' })
   })
 
+  test('accepts either key while the key is being rotated', async () => {
+    const { ours, other } = KEYS[name]
+    for (const both of [`${ours},${other}`, `${other},${ours}`])
+      expect(await verify(name, signAs(name, sampleOf(name)), optionsFor(both))).toMatchObject({
+        kind: 'genuine',
+      })
+  })
+
   test('refuses a body with a byte order mark', async () => {
     const signed = signAs(name, sampleOf(name))
     expect(await verify(name, { ...signed, body: `\uFEFF${signed.body}` })).toMatchObject({ kind: 'refused' })
@@ -216,6 +224,20 @@ describe('SNS', () => {
       reason: 'SNS ended the subscription of this endpoint; subscribe it to the topic again',
     })
   })
+})
+
+test.each([
+  [0, 'genuine'],
+  [7, 'genuine'],
+  [8, 'refused'],
+])('a Standard Webhooks signature that follows %i by another key is %s', async (others, kind) => {
+  for (const name of ['standard', 'resend'] as const) {
+    const { headers, body } = signAs(name, sampleOf(name))
+    const header = name === 'resend' ? 'svix-signature' : 'webhook-signature'
+    const other = `v1,${Buffer.alloc(32).toString('base64')}`
+    const all = [...Array(others).fill(other), headers[header]].join(' ')
+    expect(await verify(name, { body, headers: { ...headers, [header]: all } })).toMatchObject({ kind })
+  }
 })
 
 test('Mailgun names an event by its token, so a second body under one signature is the same event', async () => {

@@ -75,6 +75,11 @@ describe.each(STORES)('on the store %s', (kind) => {
       reason: 'a hard-bounce in a test',
       messageId: 'm-1@example.com',
     })
+    // Later reports are in the history too, whether they change anything or not, except deliveries.
+    for (const kind of ['unsubscribed', 'complaint', 'delivered'] as const)
+      await apply(store, [eventOf(kind, { at: NOW + 1 })])
+    const kinds = (await store.course.history('id-ada')).map(({ kind }) => kind)
+    expect(kinds.toSorted()).toEqual(['complaint', 'confirmed', 'hard-bounce', 'unsubscribed'])
   })
 
   test('an event about a recipient with a display name, as a provider may repeat it, is about the address', async () => {
