@@ -109,7 +109,7 @@ test('an alert that a pause or a silence holds is held in alert list and in mail
   expect(await queued()).toMatchObject({ due: 1, held: 0, oldestAt: NOW - 60_000 })
   await run(['mail', 'pause', '--stream', 'alert', 'course', '--reason', 'new pager', '--data', data])
   await opens({ ...OPEN, id: 'pause', cause: 'mail_paused' })
-  expect(await queued()).toMatchObject({ due: 2, held: 1 })
+  expect(await queued()).toMatchObject({ due: 2, held: 1, paused: { at: NOW, reason: 'new pager' } })
   const { stdout } = await alert(['list', '--data', data], env)
   expect(stdout).toContain('pause     alerts are paused since 2026-11-21 09:00 UTC: new pager')
   expect(stdout.match(/held {4}.*/g)).toEqual(['held    opened by webhook, by the pause'])

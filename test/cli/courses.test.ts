@@ -213,6 +213,8 @@ test('an operator changes the language and time zone of a person, by address or 
   expect(await shown()).toMatchObject({ language: 'de', timeZone: 'Europe/Vienna' })
   expect((await run('course', 'show', id)).out).toMatch(/set language de\n.*set time zone Europe\/Vienna\n/)
   expect((await run('db', 'audit')).out).toMatch(/set.*Europe\/Vienna/)
+  await run('course', 'set', id, '--language', 'it', '--time-zone', 'Europe/Rome')
+  expect(await shown()).toMatchObject({ language: 'it', timeZone: 'Europe/Rome' })
 })
 
 test('an operator imports people with proof of consent, sees the lines of those left out, and exports the rest', async () => {

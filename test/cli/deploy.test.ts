@@ -119,8 +119,8 @@ test('a file that is there stays, and the printed command shows the difference',
   expect(document.files).toContainEqual({ file: path.join(folder, 'deploy/compose.yaml'), state: 'differs' })
 })
 
-test('check passes without the file of a witness, and reports one that was changed', async () => {
-  const { folder, run } = await pottery()
+test('check passes without the file of a witness, and reports one that was changed, and any other that is missing', async () => {
+  const { cwd, folder, run } = await pottery()
   await run('init kubernetes')
   const file = path.join(folder, 'deploy/kubernetes/witness.yaml')
   const text = await readFile(file, 'utf8')
@@ -132,6 +132,11 @@ test('check passes without the file of a witness, and reports one that was chang
   await rm(file)
   const { exitCode, stdout } = await run('check')
   expect([exitCode, stdout]).toEqual([0, expect.not.stringContaining('witness')])
+  await run('init compose --out ops')
+  await rm(path.join(cwd, 'ops/compose.secrets.yaml'))
+  expect((await run('check --out ops')).exitCode).toBe(1)
+  await writeFile(path.join(cwd, 'ops/compose.yaml'), 'mine\n')
+  expect((await run('check --out ops')).stdout).toMatch(/check (?:.* )?--out ops --print/)
 })
 
 test('check tells of a change of the definition, and init again writes nothing', async () => {
