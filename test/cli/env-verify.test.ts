@@ -1,6 +1,7 @@
 import { rm, utimes, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { openFingerprints } from '../../src/core/fingerprints.ts'
 import { nodeListener } from '../../src/daemon/node-listener.ts'
 import { handlersOf, openPlatform } from '../../src/daemon/platform.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
@@ -165,6 +166,19 @@ test('a service that runs the file is the same, and each kind of difference is n
       expect(`${stdout.replaceAll('::warning', '').replaceAll('"warning"', '')}${stderr}`).not.toContain(
         value,
       )
+})
+
+test('two fingerprints cannot be compared: of two names, of a secret and another value, or of two calls', async () => {
+  const fingerprint = await openFingerprints(TOKEN, NONCE)
+  const made = [true, false].flatMap((secret) => ['A', 'B'].map((name) => fingerprint({ name, secret }, 'x')))
+  expect(new Set(await Promise.all(made)).size).toBe(4)
+  const asked = new Set<string | undefined>()
+  const url = await serve(({ url }, response) => {
+    asked.add(url)
+    response.writeHead(404).end()
+  })
+  for (let times = 0; times < 2; times += 1) expect((await verify(ENV, ['--url', url])).code).toBe(3)
+  expect([...asked].join(' ')).toMatch(/nonce=[0-9a-f]{32} .*nonce=[0-9a-f]{32}$/)
 })
 
 test('a build stamp and what the definition marks may differ on each replica', async () => {
