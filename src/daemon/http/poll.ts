@@ -7,17 +7,11 @@ import { REQUEST_ID } from './context.ts'
 import { JSON_FIELDS } from './respond.ts'
 import type { Site } from './route.ts'
 
+type Noting = Pick<Site, 'log' | 'service'> & { readonly metrics: Pick<Site['metrics'], 'answered'> }
+
 /** Counts an answer in the metrics and logs it. Quiet for health polls that pass: they would fill most of the log. */
-export function noteAnswer(
-  {
-    log,
-    metrics,
-    service,
-  }: Pick<Site, 'log' | 'service'> & { readonly metrics: Pick<Site['metrics'], 'answered'> },
-  answered: Answered,
-  requestId: string,
-  isQuiet: boolean,
-): void {
+export function noteAnswer(site: Noting, answered: Answered, requestId: string, isQuiet: boolean): void {
+  const { log, metrics, service } = site
   metrics.answered(answered, service.health)
   const { route = '(none)', durationMs } = answered
   log[isQuiet ? 'debug' : 'info']('request', 'a request was answered', {
@@ -35,7 +29,7 @@ export type Poll = ReturnType<typeof createPoll>
  * JSON. It writes the same bytes as the full path, without creating a Request and a Response. Polls that arrive in one
  * turn of the event loop share a run, which begins after the last of them arrived.
  */
-export function createPoll(site: Pick<Site, 'health' | 'clock'> & Parameters<typeof noteAnswer>[0]) {
+export function createPoll(site: Pick<Site, 'health' | 'clock'> & Noting) {
   const { service, health, clock } = site
   const fixed = Object.entries(JSON_FIELDS).flat()
   const run = perTick(async () => {
