@@ -13,12 +13,7 @@ const unreached = (message: string) => new CommandError(EXIT.remote, message)
 /** A summary names up to 10,000 lessons. */
 const LARGEST_ANSWER_BYTES = 16 * 1024 * 1024
 
-function post(
-  { signal }: Pick<Context, 'signal'>,
-  { url, secret }: Endpoint,
-  patienceMs: number,
-  body?: unknown,
-) {
+function post(signal: AbortSignal, { url, secret }: Endpoint, patienceMs: number, body?: unknown) {
   const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' }
   const asked = { method: 'POST', signal, headers, body: JSON.stringify(body) ?? null } as const
   return exchange(url.href, asked, LARGEST_ANSWER_BYTES, patienceMs)
@@ -60,7 +55,7 @@ export async function postToWeb(
   { url, secret, body }: Endpoint & { readonly body: unknown },
   field: string,
 ): Promise<string> {
-  const ask = () => post(context, { url, secret }, PATIENCE_MS, body).catch(() => undefined)
+  const ask = () => post(context.signal, { url, secret }, PATIENCE_MS, body).catch(() => undefined)
   const isAway = (status = 500) => status >= 500
   let answer = await ask()
   for (const pause of PAUSES_MS) {
@@ -88,15 +83,15 @@ const refused = () =>
 /** A call sends up to 10,000 mails: it may take its time. */
 const DISPATCH_PATIENCE_MS = 15 * 60 * 1000
 
-export async function callDispatch(context: Context, { url, secret }: Endpoint): Promise<DispatchResult> {
-  const response = await post(context, { url, secret }, DISPATCH_PATIENCE_MS).catch((error: unknown) => {
-    if (context.signal.aborted)
+export async function callDispatch({ signal }: Context, endpoint: Endpoint): Promise<DispatchResult> {
+  const response = await post(signal, endpoint, DISPATCH_PATIENCE_MS).catch((error: unknown) => {
+    if (signal.aborted)
       throw unreached(
         'stopped before the service answered; the service goes on with this call and records it.',
       )
-    if (!(error instanceof Error && error.name === 'TimeoutError')) throw silent(url)
+    if (!(error instanceof Error && error.name === 'TimeoutError')) throw silent(endpoint.url)
     throw unreached(
-      `${url.origin} did not answer within ${DISPATCH_PATIENCE_MS / 60_000} minutes; the service goes on with this call and records it.`,
+      `${endpoint.url.origin} did not answer within ${DISPATCH_PATIENCE_MS / 60_000} minutes; the service goes on with this call and records it.`,
     )
   })
   if (response.status === 401) throw refused()

@@ -190,15 +190,9 @@ function goesOn(last: DispatchResult, { drain: repeat }: Pick<Options, 'drain'>,
 }
 
 function sum(total: DispatchResult, last: DispatchResult): DispatchResult {
-  const { processed, sent, failed, unknown, results } = total
-  return {
-    ...last,
-    processed: processed + last.processed,
-    sent: sent + last.sent,
-    failed: failed + last.failed,
-    unknown: unknown + last.unknown,
-    results: [...results, ...last.results].slice(-MOST_RESULTS),
-  }
+  const counts = (['processed', ...OUTCOMES] as const).map((name) => [name, total[name] + last[name]])
+  const results = [...total.results, ...last.results].slice(-MOST_RESULTS)
+  return { ...last, ...Object.fromEntries(counts), results }
 }
 
 /** `███████░░░ 70 %  7,000 sent, 3 failed, 3,000 left, 950/s, about 4 s` */
