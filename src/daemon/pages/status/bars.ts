@@ -21,16 +21,12 @@ export function bars({ status }: Messages, { service, probe, days }: Line): stri
 }
 
 function runs(days: readonly DayState[], state: DayState): string {
+  const marks = days.map((day) => (day === state ? '#' : ' ')).join('')
   let path = ''
   let from = 0
-  for (let day = 0; day < days.length; ) {
-    let end = day
-    while (end < days.length && days[end] === state) end += 1
-    if (end > day) {
-      path += `${day > from ? `m${(day - from) * DAY} 0` : ''}h${(end - day) * DAY}`
-      from = end
-    }
-    day = Math.max(end, day + 1)
+  for (const { index, 0: run } of marks.matchAll(/#+/g)) {
+    path += `${index > from ? `m${(index - from) * DAY} 0` : ''}h${run.length * DAY}`
+    from = index + run.length
   }
   return path
 }
