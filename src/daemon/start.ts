@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { readRecord, recordedStore } from '../core/daemon-record.ts'
-import { type Environment, malformedStoreSentence, rawValue, readSettings } from '../core/env/settings.ts'
+import { malformedStoreSentence, rawValue, readSettings } from '../core/env/settings.ts'
 import { codeOf, storeFaultReason } from '../core/errors.ts'
 import { type Host, systemClock, within } from '../core/host.ts'
 import { recentStarts } from '../core/incidents/conditions.ts'
@@ -26,17 +26,7 @@ import { tellRefusal } from './refusal.ts'
 import { createPing, startDispatching } from './schedule.ts'
 import { keepWatch } from './watch.ts'
 
-export interface RunningDaemon {
-  /** Where each service listens; a service that does not run here is absent. */
-  readonly urls: Readonly<Record<Service, string>>
-  /** Resolves when a disk did not confirm a write: end this process then, so that a new one opens its files anew. */
-  readonly storeLost: Promise<void>
-  /**
-   * Ends in order: health fails, `graceMs` pass (so that a load balancer sees it), nothing new is accepted, requests
-   * and messages in flight finish or meet `deadlineMs`, the store is checkpointed and closed.
-   */
-  close(options?: { readonly graceMs?: number; readonly deadlineMs?: number }): Promise<void>
-}
+export type RunningDaemon = Awaited<ReturnType<typeof startDaemon>>
 
 /** As long as a lease: by then every send in flight is answered or given up. */
 const DEADLINE_MS = 90_000
@@ -45,7 +35,7 @@ const STOP_CUT =
   'the deadline cut messages that were being sent: each may be sent once more, under the same Message-ID'
 
 /** Validates, opens the store, listens, serves, and runs the schedule unless that is turned off. */
-export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon> {
+export async function startDaemon(options: DaemonOptions) {
   const { platform: definition, services, clock, random, log, dataFolder } = options
   const host: Host = { clock, timer: systemClock, random, log }
   const { promise: storeLost, resolve: endForStore } = Promise.withResolvers<void>()
@@ -144,8 +134,14 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     closing.pointer = point(options)
     log.info('listening', 'the services listen', urls)
     return {
+      /** Where each service listens; a service that does not run here is absent. */
       urls,
+      /** Resolves when a disk did not confirm a write: end this process then, so that a new one opens its files anew. */
       storeLost,
+      /**
+       * Ends in order: health fails, `graceMs` pass (so that a load balancer sees it), nothing new is accepted, requests
+       * and messages in flight finish or meet `deadlineMs`, the store is checkpointed and closed.
+       */
       async close({ graceMs = 0, deadlineMs = DEADLINE_MS } = {}) {
         const stops = 'the daemon stops: requests and messages in flight end first'
         log.info('stopping', stops, { graceMs, deadlineMs })
@@ -195,7 +191,7 @@ async function listenAll({ platform, services, host, ports }: DaemonOptions, clo
 }
 
 /** The environment, with the URL of each listener in the address variable of its service where that is not set. */
-function withOwnAddresses({ env, platform }: DaemonOptions, urls: RunningDaemon['urls']): Environment {
+function withOwnAddresses({ env, platform }: DaemonOptions, urls: Readonly<Record<Service, string>>) {
   const own = platform.services.flatMap(({ name, address: [variable] = [] }) => {
     const url = urls[name]
     return variable && url && rawValue(env, variable) === undefined ? [[variable, url]] : []

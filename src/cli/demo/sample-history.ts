@@ -4,21 +4,7 @@ import { fold, type ProbeState } from '../../core/health/probe.ts'
 import { type History, type Round, WHOLE_SERVICE } from '../../core/status/history.ts'
 
 /** Sample health of a platform, from which days for its status page are made up. */
-export interface SampleHealth {
-  /** By service and probe: the usual latency in milliseconds. */
-  readonly probes: Readonly<Record<string, Readonly<Record<string, number>>>>
-  readonly trouble: readonly SampleTrouble[]
-}
-
-/** A sample failure: its cause, days ago and hours. */
-interface SampleTrouble {
-  readonly service: string
-  readonly probe: string
-  readonly state: ProbeState
-  readonly daysAgo: number
-  readonly hours: number
-  readonly reason: string
-}
+export type SampleHealth = ReturnType<typeof sampleOf>
 
 /** The machine was off. */
 const SILENT = { daysAgo: 45.5, hours: 52 }
@@ -26,7 +12,7 @@ const RECORDED_DAYS = 80
 const SEED = 7
 
 /** What happened to a made-up platform, dealt to the parts that a platform has. */
-const TROUBLE: readonly Omit<SampleTrouble, 'service' | 'probe'>[] = [
+const TROUBLE: readonly { state: ProbeState; daysAgo: number; hours: number; reason: string }[] = [
   { state: 'failing', daysAgo: 61.4, hours: 0.7, reason: 'the check failed' },
   { state: 'degraded', daysAgo: 33.2, hours: 30, reason: 'the check failed' },
   { state: 'failing', daysAgo: 12.5, hours: 2.2, reason: 'cannot be reached' },
@@ -77,14 +63,14 @@ async function skip(history: History, { at: from, observations, builds }: Round,
   }
 }
 
-/** The parts that a look found, with trouble of each kind. A service that fails is felt by those that ask it. */
-function sampleOf({ observations }: Round): SampleHealth {
+/** The parts that a look found, with their usual latencies in ms and trouble of each kind. A service that fails is felt by those that ask it. */
+function sampleOf({ observations }: Round) {
   const found = observations.filter(({ probe, state }) => probe !== WHOLE_SERVICE && state !== 'skipped')
   const services = new Set(observations.map(({ service }) => service))
   const causes = found.filter(({ probe }) => !services.has(probe))
   const latencies = [...services].map((name) => {
     const own = found.filter(({ service }) => service === name)
-    return [name, Object.fromEntries(own.map(({ probe, latencyMs = 5 }) => [probe, latencyMs]))]
+    return [name, Object.fromEntries(own.map(({ probe, latencyMs = 5 }) => [probe, latencyMs]))] as const
   })
   // The last service first: it is not the one that the visitor of a page asks.
   const trouble = TROUBLE.flatMap((one, index) => {

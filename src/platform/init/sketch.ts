@@ -57,19 +57,6 @@ function valueIn(rest: string): string {
 
 const MARK = /@(\w+)(?:=("[^"]*"|\w+\([^)]*\)|[^\s@]+))?/g
 
-export interface Inferred {
-  readonly name: string
-  readonly variable: {
-    readonly kind: Kind
-    readonly of?: readonly string[]
-    readonly summary?: string
-    readonly example?: string
-    readonly default?: string
-    readonly required?: true
-  }
-  readonly because: string
-}
-
 const SECRET =
   /(?:^|_)(?:SECRET|TOKEN|PASSWORD|PASSWD|PASS|PRIVATE_KEY|KEY|CREDENTIALS?|SALT|PEPPER|SIGNATURE)(?:_|$)/
 const PUBLIC = /^(?:NEXT_PUBLIC|VITE|PUBLIC|EXPO_PUBLIC|REACT_APP|NUXT_PUBLIC|GATSBY)_/
@@ -91,7 +78,7 @@ const SECRETS = kindsThat((kind) => kind.shows === true && kind.secret === true)
 const LONGEST_EXAMPLE = 300
 
 /** Guesses what a variable is. A value that may be a secret is never taken over. */
-function infer(sketch: Sketch, takesValues: boolean): Inferred {
+function infer(sketch: Sketch, takesValues: boolean) {
   const { name, value, comments, marks } = sketch
   const said = comments.join(' ').replaceAll(/\s+/g, ' ').trim().slice(0, 200)
   // A comment may hold a value that was commented out.
@@ -136,7 +123,7 @@ function isSecret({ name, value, marks }: Sketch, kind: Kind): boolean {
   return SECRET.test(name) && !NOT_SECRET.test(name) && (kind === 'text' || value === '' || isWord)
 }
 
-function kindOf(sketch: Sketch): Pick<Inferred['variable'], 'kind' | 'of'> & Pick<Inferred, 'because'> {
+function kindOf(sketch: Sketch): { kind: Kind; of?: readonly string[]; because: string } {
   const { name, value, comments, marks } = sketch
   const [, type = '', parameters = ''] = /^([\w-]+)(?:\((.*)\))?$/.exec(marks.get('type') ?? '') ?? []
   const declared = type === 'enum' ? listOf(parameters.split(',')) : undefined
