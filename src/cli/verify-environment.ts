@@ -9,7 +9,7 @@ import { parsedJson } from '../core/is-record.ts'
 import { CAUSES } from '../core/network/causes.ts'
 import { get } from '../core/network/get.ts'
 import { WEB } from '../core/service.ts'
-import { trimEnd } from '../core/trim-end.ts'
+import { addressUnder } from '../core/trim-end.ts'
 import { ConfigurationAnswer } from '../daemon/routes/configuration.ts'
 import { type Context, EXIT, type ExitCode, recordedPlatform, wrongUsage } from './context.ts'
 import { fileFinding, type LoadedEnvironment, loadEnvironment } from './environment.ts'
@@ -121,11 +121,8 @@ async function ask(
   input: Record<'service' | 'url' | 'token' | 'nonce', string> & { readonly timeoutMs: number },
 ): Promise<Answer | string> {
   const { service, url, token, nonce, timeoutMs } = input
-  const target = new URL(url)
-  target.pathname = `${trimEnd(target.pathname, '/')}/api/configuration`
-  target.search = `?nonce=${nonce}`
   const outcome = await get({
-    url: target,
+    url: addressUnder(url, '/api/configuration', `?nonce=${nonce}`),
     headers: { accept: 'application/json', authorization: `Bearer ${token}` },
     timeoutMs,
     signal,

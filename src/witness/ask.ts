@@ -2,7 +2,7 @@ import { causeOfStatus } from '../core/health/remote-report.ts'
 import { isRecord, parsedJson } from '../core/is-record.ts'
 import { CAUSES } from '../core/network/causes.ts'
 import { get, type Network } from '../core/network/get.ts'
-import { trimEnd } from '../core/trim-end.ts'
+import { addressUnder } from '../core/trim-end.ts'
 import { isProof, isSigned, readSnapshot, tokenOf, type WitnessSecret } from '../core/witness.ts'
 import type { Vote } from './votes.ts'
 
@@ -49,7 +49,7 @@ export async function askPlatform(
 ) {
   const text = JSON.stringify({ name: own.name, ...report })
   const authorization = `Bearer ${tokenOf(text, own.secret)}`
-  const url = at(platform, '/api/witness')
+  const url = addressUnder(platform, '/api/witness')
   const fetched = await fetchJson(url, { authorization }, { ...options, largestBytes: LARGEST_SNAPSHOT })
   if ('reason' in fetched) return fetched
   const answer = textIn(fetched.value, 'answer')
@@ -103,14 +103,7 @@ function isVote({ view, mute = false, outage, closers, closed }: Record<string, 
 }
 
 export async function askPeer(peer: string, question: Parameters<typeof readVote>[1], options: AskOptions) {
-  const url = at(peer, '/vote', { nonce: question.nonce })
+  const url = addressUnder(peer, '/vote', `?nonce=${question.nonce}`)
   const fetched = await fetchJson(url, {}, { ...options, largestBytes: LARGEST_VOTE })
   return 'reason' in fetched ? fetched : readVote(fetched.value, question)
-}
-
-function at(root: string, path: string, query: Record<string, string> = {}): URL {
-  const url = new URL(root)
-  url.pathname = `${trimEnd(url.pathname, '/')}${path}`
-  url.search = new URLSearchParams(query).toString()
-  return url
 }

@@ -3,7 +3,7 @@ import { given } from '../given.ts'
 import { CAUSES, type CauseCode } from '../network/causes.ts'
 import { type GetInput, get, type Phases } from '../network/get.ts'
 import { type HealthFormat, type Service, WEB } from '../service.ts'
-import { trimEnd } from '../trim-end.ts'
+import { addressUnder } from '../trim-end.ts'
 import type { HealthReport } from './probe.ts'
 import { causeOfStatus, LARGEST_REPORT_BYTES, readHealth } from './remote-report.ts'
 
@@ -50,12 +50,9 @@ export interface RemoteProbeInput extends Pick<GetInput, 'timeoutMs' | 'signal' 
 export async function probeRemote(input: RemoteProbeInput): Promise<RemoteHealth> {
   const { service, url, clock, token, format = 'platformctl', timeoutMs, signal, network } = input
   const deep = input.deep && service === WEB
-  const target = new URL(url)
-  target.pathname = `${trimEnd(target.pathname, '/')}${input.health}`
-  target.search = deep ? '?deep=1' : ''
   const authorization = deep && token !== undefined && { authorization: `Bearer ${token}` }
   const outcome = await get({
-    url: target,
+    url: addressUnder(url, input.health, deep ? '?deep=1' : ''),
     headers: { accept: ACCEPT[format], ...authorization },
     network,
     ...given({ timeoutMs, signal }),
