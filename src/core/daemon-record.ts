@@ -53,7 +53,10 @@ export const isSameStore = (one: RecordedStore, other: RecordedStore) =>
 /** Writes what a daemon says of itself, and keeps and gives what others say that run with the same folder. */
 export function recordDaemon(folder: string, own: DaemonRecord): readonly DaemonRecord[] {
   const { others: beside = [], ...last } = readRecord(folder) ?? own
-  const running = [last, ...beside].filter((one) => one.pid !== own.pid && isRunning(one))
+  // In each container it is process 1. One that is not stopped there has been replaced where its services start anew.
+  const isOther = ({ host, pid, urls }: DaemonRecord) =>
+    host === own.host ? pid !== own.pid : !Object.keys(urls).some((service) => own.urls[service])
+  const running = [last, ...beside].filter((one) => isOther(one) && isRunning(one))
   const [next = own, ...left] = own.stoppedAt === undefined ? [own, ...running] : running
   // A service that goes on says nothing of the starts of one that stopped since.
   const { starts = next.starts } = own
@@ -71,7 +74,7 @@ export function writeRecord(folder: string, record: DaemonRecord): void {
 
 /** Writes a file whole or not at all; readable by its owner only, unless `mode` says more. */
 export function writeWhole(file: string, text: string, mode = 0o600): void {
-  const scratch = `${file}.${process.pid}`
+  const scratch = `${file}.${process.pid}@${hostname()}`
   try {
     // What a crash left, or a link that another user put there.
     rmSync(scratch, { force: true })
@@ -97,8 +100,13 @@ export const readRecord = (folder: string): DaemonRecord | undefined =>
       : record
   })
 
-export function isRunning({ pid, stoppedAt }: Pick<DaemonRecord, 'pid' | 'stoppedAt'>): boolean {
-  if (stoppedAt !== undefined) return false
+/** Of another machine or container: what its record says. */
+export function isRunning({
+  pid,
+  host,
+  stoppedAt,
+}: Pick<DaemonRecord, 'pid' | 'stoppedAt'> & Partial<DaemonRecord>) {
+  if (stoppedAt !== undefined || (host ?? hostname()) !== hostname()) return stoppedAt === undefined
   // Linux keeps the number of a process that has ended until its parent has looked.
   if (/\) [ZX] /.test(attempt(() => readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? '')) return false
   // Another user's process may not be signalled, but it is there.

@@ -1,4 +1,5 @@
 import { mkdir, readdir, rename } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { withPlatform } from '../../src/cli/command.ts'
@@ -32,7 +33,7 @@ const record = (folder: string, location: string, envFiles: string[] = []) =>
   writeRecord(folder, {
     version: 1,
     pid: process.pid,
-    host: 'here',
+    host: hostname(),
     startedAt: '2026-11-22T00:00:00.000Z',
     build: null,
     store: { kind: 'sqlite', location },

@@ -1,4 +1,5 @@
 import { chmod, chown, copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import path from 'node:path'
 import { execa } from 'execa'
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
@@ -462,7 +463,7 @@ async function recorded(
   writeRecord(at('data'), {
     version: 1,
     pid: process.pid,
-    host: 'here',
+    host: hostname(),
     startedAt: '2026-11-22T00:00:00.000Z',
     build: null,
     platform: { name: 'Kiln School', definition, fingerprint: null },

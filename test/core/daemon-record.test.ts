@@ -23,7 +23,7 @@ import { emptyFolder } from '../support/folder.ts'
 const recordOf = (pid: number, parts: Partial<DaemonRecord> = {}): DaemonRecord => ({
   version: 1,
   pid,
-  host: 'here',
+  host: hostname(),
   startedAt: '2026-11-22T00:00:00.000Z',
   build: null,
   store: { kind: 'sqlite', location: '/data/platform.sqlite' },
@@ -49,7 +49,7 @@ const posix = process.platform !== 'win32'
 test('the record is for its owner only, and one that cannot be put in place leaves nothing beside it', async () => {
   const folder = await emptyFolder()
   // Left by a crash, and open to everybody.
-  writeFileSync(`${recordFile(folder)}.${process.pid}`, '', { mode: 0o644 })
+  writeFileSync(`${recordFile(folder)}.${process.pid}@${hostname()}`, '', { mode: 0o644 })
   writeRecord(folder, recordOf(process.pid))
   if (posix) expect(statSync(recordFile(folder)).mode & 0o777).toBe(0o600)
   expect(readRecord(folder)).toEqual(recordOf(process.pid))
@@ -94,6 +94,21 @@ test.runIf(posix)(
   },
 )
 
+test('daemons of other containers, each its process 1, are kept until they say that they stopped or start anew', async () => {
+  const folder = await emptyFolder()
+  const of = (service: string, host: string) =>
+    recordOf(process.pid, { host, urls: { [service]: `http://127.0.0.1:${service.length}` } })
+  const hosts = () =>
+    [readRecord(folder) ?? [], readRecord(folder)?.others ?? []].flat().map(({ host }) => host)
+  for (const one of [of('web', 'c1'), of('api', 'c2'), of('agent', 'c3')]) recordDaemon(folder, one)
+  expect(hosts()).toEqual(['c3', 'c2', 'c1'])
+  // Killed, and started again in a new container.
+  recordDaemon(folder, of('api', 'c4'))
+  expect(hosts()).toEqual(['c4', 'c3', 'c1'])
+  recordDaemon(folder, { ...of('agent', 'c3'), stoppedAt: '2026-11-22T01:00:00.000Z' })
+  expect(hosts()).toEqual(['c4', 'c1'])
+})
+
 test.runIf(posix)(
   'a pointer leads to a process that runs on this machine; those of others are left alone',
   async () => {
@@ -119,7 +134,7 @@ test.skipIf(process.platform === 'win32')(
   'a record is not written through a link under its scratch name',
   async () => {
     const [folder, elsewhere] = [await emptyFolder(), path.join(await emptyFolder(), 'file')]
-    symlinkSync(elsewhere, `${recordFile(folder)}.${process.pid}`)
+    symlinkSync(elsewhere, `${recordFile(folder)}.${process.pid}@${hostname()}`)
     writeRecord(folder, recordOf(process.pid))
     expect(readRecord(folder)?.pid).toBe(process.pid)
     expect(existsSync(elsewhere)).toBe(false)

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { type DaemonRecord, isRunning, readRecord, recordFile } from '../../core/daemon-record.ts'
 import { HOUR_MS } from '../../core/durations.ts'
 import { type Environment, readSettings } from '../../core/env/settings.ts'
@@ -51,8 +52,10 @@ export async function gatherStatus(context: Context, options: Values<typeof STOR
   const answers = await Promise.all(
     [record, ...others].flatMap((one) =>
       context.platform.services.flatMap(({ name: service, health }) => {
-        const url = one.urls[service]
-        if (url === undefined) return []
+        const { [service]: own } = one.urls
+        if (own === undefined) return []
+        // A container is reached by the name of its host.
+        const url = one.host === hostname() ? own : own.replace(new URL(own).hostname, one.host)
         return isRunning(one)
           ? answerOf(context, { service, url, health, token })
           : { service, url, health: undefined }
