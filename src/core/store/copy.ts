@@ -8,6 +8,8 @@ import { parsed, subscriptions } from './subscriptions.ts'
 /** Entries of `meta` that describe one store itself: neither copied nor compared. */
 const OWN_META = ['readable_from', 'verified_at', 'backup_at', 'ping', 'journal_owed', CONFIGURATIONS]
 export const PAGE = 500
+/** In characters: a parameter of PostgreSQL holds 256 MB of JSON, and a queued mail is up to a megabyte. */
+const LARGEST_PAGE = 16_000_000
 
 export type CopiedRow = Readonly<Record<string, unknown>>
 
@@ -73,20 +75,31 @@ function* countOf(table: string): Steps<number> {
 
 /** The rows of a table that belong into another store, a page at a time, with a query that reads them from `@rows`. */
 async function* pagesOf(source: CopySource, table: string) {
-  for await (const page of source.rows(table)) {
-    const rows = page.flatMap((row) => copiedOf(table, row))
-    if (rows.length === 0) continue
-    const columns = Object.keys(rows[0] ?? {}).map(snakeCase)
-    const selected = `SELECT ${columns.join(', ')} FROM {rows ${table}: ${columns.join(', ')}} AS r`
-    yield { rows, columns, selected }
+  for await (const page of source.rows(table))
+    for (const rows of partsOf(page.flatMap((row) => copiedOf(table, row)))) {
+      const columns = Object.keys(rows[0] ?? {}).map(snakeCase)
+      const selected = `SELECT ${columns.join(', ')} FROM {rows ${table}: ${columns.join(', ')}} AS r`
+      yield { rows, columns, selected }
+    }
+}
+
+function* partsOf(page: readonly CopiedRow[]) {
+  let from = 0
+  let size = 0
+  for (const [at, row] of page.entries()) {
+    for (const value of Object.values(row)) size += typeof value === 'string' ? value.length : 0
+    if (size < LARGEST_PAGE && at < page.length - 1) continue
+    yield page.slice(from, at + 1)
+    from = at + 1
+    size = 0
   }
 }
 
-function copiedOf(table: string, row: CopiedRow): CopiedRow | [] {
-  if (table === 'meta') return OWN_META.includes(String(row.name)) ? [] : row
-  if (table !== 'subscription') return row
+function copiedOf(table: string, row: CopiedRow): readonly CopiedRow[] {
+  if (table === 'meta') return OWN_META.includes(String(row.name)) ? [] : [row]
+  if (table !== 'subscription') return [row]
   // A list that is not one, which somebody damaged, is copied as it is.
-  return { ...row, sentDays: listOr(row.sentDays ?? 'null'), sentLessons: listOr(row.sentLessons) }
+  return [{ ...row, sentDays: listOr(row.sentDays ?? 'null'), sentLessons: listOr(row.sentLessons) }]
 }
 
 /** A flat list, which SQLite keeps in a text; any other value stays what it is. */

@@ -4,8 +4,11 @@ import Database from 'better-sqlite3'
 import { execa } from 'execa'
 import { expect, onTestFinished, test } from 'vitest'
 import { secret } from '../../../src/core/secret.ts'
+import { copyRows } from '../../../src/core/store/copy.ts'
 import { POSTGRES_STEPS, SQLITE_STEPS, TABLES } from '../../../src/core/store/migrations.ts'
 import { openAnalyticsStore, openStore } from '../../../src/core/store/open.ts'
+import type { Steps } from '../../../src/core/store/sql.ts'
+import { performer } from '../../../src/core/store/sqlite/sql.ts'
 import { besides, waiting } from '../../support/beside.ts'
 import { command } from '../../support/in-process.ts'
 import { begin } from '../../support/learning.ts'
@@ -82,6 +85,32 @@ const confirms = async (address: Parameters<typeof openStore>[0]) => {
   expect(await store.course.confirm({ begin, tokenHash: `grace.${NOW}`, now: NOW })).toBe('confirmed')
   await store.close()
 }
+
+test('however large the mails that wait, no more than 16 MB of them is handed over at once', async () => {
+  const file = await newFile('platform.sqlite')
+  await (await openStore({ kind: 'sqlite', file })).close()
+  const database = new Database(file)
+  onTestFinished(() => void database.close())
+  const perform = performer(database)
+  let largest = 0
+  function* watched<T>(steps: Steps<T>): Steps<T> {
+    let next = steps.next()
+    while (!next.done) {
+      largest = Math.max(largest, JSON.stringify(next.value).length)
+      next = steps.next(yield next.value)
+    }
+    return next.value
+  }
+  const mail = (_: unknown, n: number) => ({
+    ...{ id: `m${n}`, stream: 'mail', key: `mail.${n}`, payload: 'x'.repeat(900_000) },
+    ...{ createdAt: 1, expiresAt: 2, nextAttemptAt: 1, attempts: 0, fence: 0 },
+  })
+  const rows = (table: string) => (table === 'message' ? [Array.from({ length: 40 }, mail)] : [])
+  const source = { rows, assertUnchanged: async () => {} }
+  const counts = await copyRows(source, async (steps) => perform(watched(steps)))
+  expect(counts.message).toBe(40)
+  expect(largest).toBeLessThan(17_000_000)
+})
 
 test('a store is copied into PostgreSQL with every row of every table, and works there', async () => {
   const { url, address, copy, query } = await stores()

@@ -168,6 +168,21 @@ test('a restore into a new database takes what happened since from the old one, 
   expect(told.rows).toEqual([{ closed_at: null, sent_id: 'sent' }])
 }, 60_000)
 
+test('a replaced store with a view in the place of a table is not read, because its functions would run here', async () => {
+  const it = await dumped()
+  await it.restore('platformctl_before')
+  await it.sql(
+    'ALTER TABLE platformctl_before.suppression RENAME TO other',
+    'CREATE TABLE public.ran ()',
+    `CREATE FUNCTION platformctl_before.f() RETURNS SETOF platformctl_before.other LANGUAGE plpgsql AS 'BEGIN DROP TABLE public.ran; RETURN; END'`,
+    'CREATE VIEW platformctl_before.suppression AS SELECT * FROM platformctl_before.f()',
+  )
+  const { exitCode, stderr } = await it.db('after-restore', '--from', 'platformctl_before')
+  expect(exitCode).toBe(1)
+  expect(stderr).toContain('platformctl_before.suppression is not the table that platformctl made')
+  await it.sql('DROP TABLE public.ran')
+})
+
 test('the restored store itself is not taken for the one that it replaced, nor a fault of that one for its own', async () => {
   const it = await dumped()
   await it.restore('platformctl_before')

@@ -152,6 +152,7 @@ async function entriesOfReplaced(restored: Sql, other: Sql, schema: string) {
     throw refusal`the replaced store was not found in the schema ${schema}, or an older build made it: check --from, or run platformctl db migrate on it.`
   if (place === (await placeIn(restored, 'platformctl')))
     throw refusal`--from names the restored store itself, which knows nothing of what happened since: name the one that it replaced.`
+  await assertOurs(other.one, schema, 'nothing was taken from the replaced store')
   const key = await restored.one(storeKey())
   const found = await other.read(() => departuresOf(key, `${schema}.`))
   if (found === undefined) throw refusal`--from names another store, not the one that this dump was made of.`
@@ -169,8 +170,14 @@ const OTHERS = `SELECT count(*) AS others FROM pg_stat_activity
     AND (application_name IN ('platformctl', current_setting('application_name')) OR pg_backend_pid() = ANY (pg_blocking_pids(pid)))`
 /** What reads as a table and is none, or has rows that depend on who reads it. */
 const FOREIGN = `SELECT c.relname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-  WHERE n.nspname = 'platformctl' AND c.relname IN (SELECT value FROM {each @tables})
+  WHERE n.nspname = @schema AND c.relname IN (SELECT value FROM {each @tables})
     AND (c.relkind <> 'r' OR c.relhasrules OR c.relrowsecurity) LIMIT 1`
+
+async function assertOurs(one: Sql['one'], schema: string, otherwise: string): Promise<void> {
+  const foreign = await one(scalar<string>(FOREIGN, { schema, tables: TABLES }))
+  if (foreign === undefined) return
+  throw refusal`${otherwise}: ${schema}.${foreign} is not the table that platformctl made.`
+}
 
 /** Fills an empty store on a server from another one, in one transaction: all of it is there afterwards, or nothing. */
 export const copyIntoPostgres = (source: CopySource, url: Secret) =>
@@ -192,9 +199,7 @@ export const withPostgresSource = <T>(url: Secret, work: (source: CopySource) =>
   withPool(url, async (pool) => {
     const { one, read } = plainSql(pool)
     await read(assertThere)
-    const foreign = await one(scalar<string>(FOREIGN, { tables: TABLES }))
-    if (foreign !== undefined)
-      throw refusal`the database was not copied: platformctl.${foreign} is not the table that platformctl made.`
+    await assertOurs(one, 'platformctl', 'the database was not copied')
     await migrate(pool)
     await assertUnused(pool, 'nothing was copied')
     return transaction(pool, async (on) => {
