@@ -256,6 +256,16 @@ test('the end of an outage is announced by the witness that the majority of the 
   const before = { ...NOTHING_SEEN, outage, closers, clear: 9 }
   expect(round(granting.slice(1), 5, before, 'reachable').announces).toBeUndefined()
   expect(round(granting, 5, before, 'reachable').announces).toBe('closed')
+  // Where each has granted it to itself, all turn to the first in line, but only when all are heard.
+  const split = ['a', 'c'].map((name) => ({ ...vote(name, 'reachable', outage), closers: { 'b-1': name } }))
+  expect(round(split, 3, before, 'reachable').after.closers).toEqual({ 'b-1': 'a' })
+  expect(round(split, 4, before, 'reachable').after.closers).toEqual({ 'b-1': 'b' })
+})
+
+test('a new outage is claimed where another witness still remembers one that was given up', () => {
+  const old = vote('c', 'unreachable', { id: 'a-1', by: 'a', phase: 'open', since: 0 })
+  expect(round([old], 3).after.outage?.id).toBe('a-1')
+  expect(round([old], 3, { ...NOTHING_SEEN, forgotten: 'a-1' }).after.outage?.id).toBe('b-1')
 })
 
 test('of two claims the first in line wins, and an announced one wins over both', () => {

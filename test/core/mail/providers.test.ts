@@ -97,23 +97,9 @@ test.each(['X-PM-Message-Stream', 'x-pm-message-stream'])(
   },
 )
 
-test('SES gets the whole message as MIME, in a request that its key signed for the region of the address', async () => {
-  const { mailer, received, origin } = await api('ses', () => ({ status: 200, body: { MessageId: '0100' } }))
-  expect(await mailer.send(INVOICE)).toEqual({ kind: 'sent', id: '0100' })
-  const { method, url, headers, body } = received[0] as Received
-  expect({ method, url }).toEqual({ method: 'POST', url: '/v2/email/outbound-emails' })
-  const sent = JSON.parse(body)
-  expect(sent).toEqual({
-    FromEmailAddress: 'course@example.com',
-    Destination: { ToAddresses: ['ada@example.com'] },
-    Content: { Raw: { Data: expect.any(String) } },
-  })
-  const mime = Buffer.from(sent.Content.Raw.Data, 'base64').toString()
-  expect(mime).toMatch(
-    /^From: =\?UTF-8\?B\?R3LDvMOfZQ==\?= <course@example\.com>\r\nTo: ada@example\.com\r\n/,
-  )
-  expect(mime).toContain("filename*=UTF-8''Rechnung%20%E2%80%9E7%E2%80%9C.pdf")
-  // The signature computed once more, as Amazon's documentation writes it.
+/** Computes the signature once more, as Amazon’s documentation writes it. */
+function expectSigned(request: Received | undefined, origin: string) {
+  const { method, url, headers, body } = request as Received
   const [, id, day, region, service] =
     /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/([^/]+)\/aws4_request, /.exec(
       headers.authorization ?? '',
@@ -135,6 +121,25 @@ test('SES gets the whole message as MIME, in a request that its key signed for t
   const toSign = ['AWS4-HMAC-SHA256', date, `${day}/${region}/ses/aws4_request`, hex(canonical)].join('\n')
   const key = mac(mac(mac(mac('AWS4canary/secret+key', day ?? ''), 'eu-central-1'), 'ses'), 'aws4_request')
   expect(headers.authorization).toMatch(new RegExp(`Signature=${mac(key, toSign).toString('hex')}$`))
+}
+
+test('SES gets the whole message as MIME, in a request that its key signed for the region of the address', async () => {
+  const { mailer, received, origin } = await api('ses', () => ({ status: 200, body: { MessageId: '0100' } }))
+  expect(await mailer.send(INVOICE)).toEqual({ kind: 'sent', id: '0100' })
+  const { method, url, body } = received[0] as Received
+  expect({ method, url }).toEqual({ method: 'POST', url: '/v2/email/outbound-emails' })
+  const sent = JSON.parse(body)
+  expect(sent).toEqual({
+    FromEmailAddress: 'course@example.com',
+    Destination: { ToAddresses: ['ada@example.com'] },
+    Content: { Raw: { Data: expect.any(String) } },
+  })
+  const mime = Buffer.from(sent.Content.Raw.Data, 'base64').toString()
+  expect(mime).toMatch(
+    /^From: =\?UTF-8\?B\?R3LDvMOfZQ==\?= <course@example\.com>\r\nTo: ada@example\.com\r\n/,
+  )
+  expect(mime).toContain("filename*=UTF-8''Rechnung%20%E2%80%9E7%E2%80%9C.pdf")
+  expectSigned(received[0], origin)
 })
 
 test.each([
@@ -233,8 +238,9 @@ const CHECKS = { resend: 'HEAD /emails', postmark: 'GET /server', ses: 'GET /v2/
 test.each(PROVIDERS)('%s: the key is checked without sending anything', async (provider) => {
   let status = 200
   let error = 'UnrecognizedClientException'
-  const { mailer, received, hosts } = await api(provider, () => ({ status, ...named(error) }))
+  const { mailer, received, origin, hosts } = await api(provider, () => ({ status, ...named(error) }))
   await mailer.verify()
+  if (provider === 'ses') expectSigned(received[0], origin)
   expect(received.map(({ method, url }) => `${method} ${url}`)).toEqual([CHECKS[provider]])
   // What honors keys is `api`.
   expect(mailer.transport).toBe(provider === 'resend' ? 'api' : provider)

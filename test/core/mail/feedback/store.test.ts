@@ -165,7 +165,10 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(await store.feedback.wasSent(sent)).toBe(true)
     expect(await store.feedback.wasSent({ ...sent, identity: 'grace@example.com' })).toBe(false)
     await apply(store, [eventOf('complaint')])
-    for (const id of ['id-ada', 'id-other']) expect(await store.course.findById(id)).toMatchObject(ENDED)
+    for (const id of ['id-ada', 'id-other']) {
+      expect(await store.course.findById(id)).toMatchObject(ENDED)
+      expect((await store.course.history(id)).map(({ kind }) => kind)).toContain('complaint')
+    }
     expect(await due(store)).toEqual([])
   })
 
@@ -191,6 +194,9 @@ describe.each(STORES)('on the store %s', (kind) => {
       'released',
       'confirmed',
     ])
+    await apply(store, [eventOf('complaint', { at: NOW + 5 * HOUR })], NOW + 5 * HOUR)
+    const again = { kind: 'complaint', enrolment: 2 }
+    expect((await store.course.history('id-ada')).at(-1)).toMatchObject(again)
   })
 
   test('resolving a bounced lesson takes its address off the list', async () => {
