@@ -1,7 +1,7 @@
 import { type CourseDefinition, isLanguage, isTimeZone, type Plan } from '../../core/course/definition.ts'
 import { dueAt } from '../../core/course/due.ts'
 import { type ClockChange, clockChanges, offsetAt, zones } from '../../core/course/zones.ts'
-import { DAY_MS, durationText, MINUTE_MS } from '../../core/durations.ts'
+import { DAY_MS, durationText } from '../../core/durations.ts'
 import { escapeHtml } from '../../core/mail/template.ts'
 import { duration } from '../../core/messages/en.ts'
 import { cadenceText, hourText } from '../output/course-text.ts'
@@ -155,17 +155,14 @@ function lessonRow(
   const { name, language: own, missing } = mails.inLanguage(lesson, language)
   const headline = headlines[name] ?? { fault: 'does not compile' }
   const fixed = course.cadence.kind === 'at' ? course.cadence.zone : undefined
-  const time = hourText(minuteAt(at, step.zone))
+  const time = timeText(at, step.zone)
   const { spacedFrom, skipped, repeated, zone: clock } = step
   const notes = compact(
     'fault' in headline && note('error', escapeHtml(headline.fault)),
     missing &&
       note('warning', say`No translation into ${languageText(language)}; sent in ${languageText(own)}`),
     spacedFrom !== undefined &&
-      note(
-        '',
-        say`Moved by the spacing from ${dateText(spacedFrom, zone)}, ${hourText(minuteAt(spacedFrom, zone))}`,
-      ),
+      note('', say`Moved by the spacing from ${dateText(spacedFrom, zone)}, ${timeText(spacedFrom, zone)}`),
     skipped !== undefined &&
       note(
         'warning',
@@ -189,14 +186,14 @@ function clockRow({ at, shiftMs, zone }: Extract<TimelineEntry, { kind: 'clock' 
   // Two UTC moments: the time that the zone's clock would show without the change, and the time that it shows.
   const to = at + offsetAt(at, zone)
   const shown = (local: number) =>
-    (Math.abs(shiftMs) < DAY_MS ? '' : `${dateText(local, 'UTC')}, `) + hourText(minuteAt(local, 'UTC'))
+    (Math.abs(shiftMs) < DAY_MS ? '' : `${dateText(local, 'UTC')}, `) + timeText(local, 'UTC')
   const way = shiftMs > 0 ? 'forward' : 'back'
   const text = say`Clocks in ${zone} go ${way} by ${duration(Math.abs(shiftMs))}: ${shown(to - shiftMs)} becomes ${shown(to)}`
   return `<li class="clock">${timeOf(at, zone)}${RAIL}<p class="what">${text}</p></li>`
 }
 
 function timeOf(at: number, zone: string): string {
-  return `<time datetime="${iso(at)}">${dateText(at, zone)} <b>${hourText(minuteAt(at, zone))}</b> <small>${offsetText(offsetAt(at, zone))}</small></time>`
+  return `<time datetime="${iso(at)}">${dateText(at, zone)} <b>${timeText(at, zone)}</b> <small>${offsetText(offsetAt(at, zone))}</small></time>`
 }
 
 /** `UTC+5:45` */
@@ -208,22 +205,14 @@ function offsetText(ms: number): string {
   return `UTC${ms < 0 ? '−' : '+'}${Math.floor(minutes / 60)}${past}`
 }
 
-const dates = new Map<string, Intl.DateTimeFormat>()
-
-function dateText(at: number, zone: string): string {
-  const format = dates.get(zone) ?? new Intl.DateTimeFormat('en-US', { ...DATE, timeZone: zone })
-  dates.set(zone, format)
-  return format.format(at)
-}
-
 const DATE = { weekday: 'short', year: 'numeric', month: 'short', day: 'numeric' } as const
+const dateFormat = new Intl.DateTimeFormat('en-US', { ...DATE, timeZone: 'UTC' })
+const dateText = (at: number, zone: string) => dateFormat.format(at + offsetAt(at, zone))
 const monthFormat = new Intl.DateTimeFormat('en-US', { timeZone: 'UTC', month: 'long', year: 'numeric' })
 
-/** Minutes after midnight that a zone's clock shows. */
-function minuteAt(instant: number, zone: string): number {
-  const local = instant + offsetAt(instant, zone)
-  return Math.floor((((local % DAY_MS) + DAY_MS) % DAY_MS) / MINUTE_MS)
-}
+/** `10:00`, as a zone's clock shows it. */
+const timeText = (instant: number, zone: string) =>
+  new Date(instant + offsetAt(instant, zone)).toISOString().slice(-13, -8)
 
 /** Whether a moment is the first or second with its local time, when the clock goes back; undefined if that time occurs once. */
 function repeatOf(instant: number, zone: string): 'first' | 'second' | undefined {
@@ -281,7 +270,8 @@ export function timelineOf(
     const planned = dueAt(plan, { confirmedAt, timeZone }, day, zones)
     const at = plan.spacingMs === 0 ? planned : dueAt(plan, { confirmedAt, timeZone, lastSentAt }, day, zones)
     const repeated = repeatOf(at, zone)
-    const isSkipped = cadence.kind === 'at' && at === planned && minuteAt(at, zone) !== cadence.minute
+    const isSkipped =
+      cadence.kind === 'at' && at === planned && timeText(at, zone) !== hourText(cadence.minute)
     steps.push({
       kind: 'lesson',
       day,

@@ -1,4 +1,4 @@
-import { type CourseDefinition, isLanguage } from '../../core/course/definition.ts'
+import { isLanguage } from '../../core/course/definition.ts'
 import { HOUR_MS, MINUTE_MS } from '../../core/durations.ts'
 import type { Notice } from '../../core/incidents/incident.ts'
 import { LINT_RULES } from '../../core/mail/lint/rules.ts'
@@ -10,10 +10,7 @@ import { mailsPage } from '../pages/mails.ts'
 import { pageOf } from '../pages/site.ts'
 import { PREVIEW_SCRIPT } from './script.ts'
 
-export interface School {
-  readonly courses: readonly CourseDefinition[]
-  /** The platform's. */
-  readonly language: string
+export interface School extends Pick<ResolvedPlatform, 'courses' | 'language'> {
   /** Where the reader is. */
   readonly zone: string
   readonly now: () => number
