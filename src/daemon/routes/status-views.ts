@@ -97,12 +97,9 @@ export const badgeRoute = ({ contract: { services: names } }: ResolvedPlatform) 
         const { service } = parseWith(asked, { service: c.query('service') })
         const summary = await read()
         const own = summary.services.find((one) => one.service === service)?.whole.state ?? 'unknown'
-        return pictureResponse(
-          service === undefined
-            ? drawBadge(labels.messages, undefined, summary.state)
-            : drawBadge(labels.messages, labels.service(service), own),
-          'image/svg+xml; charset=utf-8',
-        )
+        const [name, state] =
+          service === undefined ? [service, summary.state] : [labels.service(service), own]
+        return pictureResponse(drawBadge(labels.messages, name, state), 'image/svg+xml; charset=utf-8')
       }
     },
   })
