@@ -4,8 +4,9 @@ import { secretBehind } from '../core/env/secret-files.ts'
 import { rawValue } from '../core/env/settings.ts'
 import { bySeverity, concerned, type Report, validate } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
+import { recordedPlatform } from '../core/platform.ts'
 import type { Service } from '../core/service.ts'
-import { type Context, type ExitCode, failure, recordedPlatform } from './context.ts'
+import { type Context, type ExitCode, failure } from './context.ts'
 import { fileFinding, type LoadedEnvironment, loadEnvironment } from './environment.ts'
 import type { DeepOptions } from './live-checks.ts'
 import { type ReportOptions, writeReport } from './report.ts'
@@ -62,7 +63,7 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
   ])
   const ok = findings[0]?.severity !== 'error'
   const results = live && { live: live.results }
-  const whole = { ...report, platform: recordedPlatform(context), ok, findings, ...results }
+  const whole = { ...report, platform: recordedPlatform(context.platform), ok, findings, ...results }
   return writeReport(context, input.name, whole, input)
 }
 

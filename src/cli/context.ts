@@ -7,7 +7,7 @@ import type { Environment } from '../core/env/settings.ts'
 import { codeOf } from '../core/errors.ts'
 import type { Clock, Random } from '../core/host.ts'
 import type { LiveNetwork } from '../core/live/network.ts'
-import type { ResolvedPlatform } from '../core/platform.ts'
+import { type ResolvedPlatform, recordedPlatform } from '../core/platform.ts'
 import type { Service } from '../core/service.ts'
 
 /** Where a command writes. `isTTY`, `columns` and `rows` decide about colour, progress and what fits. */
@@ -72,16 +72,11 @@ export interface Context {
 export const dataFolder = (context: Context, option: string | undefined) =>
   path.resolve(context.cwd, option ?? context.daemon?.dataFolder ?? '.platformctl')
 
-export function recordedPlatform({ platform }: Pick<Context, 'platform'>): RecordedPlatform {
-  const { name, definition } = platform
-  return { name, definition: definition?.file ?? null, fingerprint: definition?.fingerprint() ?? null }
-}
-
 /** One sentence without an end: which platform runs, or that none was found. */
 export function whichPlatform(context: Pick<Context, 'platform' | 'searched'>): string {
   const { searched, platform } = context
   return searched === undefined || platform.definition
-    ? platformText(recordedPlatform(context))
+    ? platformText(recordedPlatform(platform))
     : `no definition found in ${searched.join(' or ')}: running the default platform`
 }
 

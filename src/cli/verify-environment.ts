@@ -8,10 +8,11 @@ import { causeOfStatus, text as safeText } from '../core/health/remote-report.ts
 import { parsedJson } from '../core/is-record.ts'
 import { CAUSES } from '../core/network/causes.ts'
 import { get } from '../core/network/get.ts'
+import { recordedPlatform } from '../core/platform.ts'
 import { WEB } from '../core/service.ts'
 import { addressUnder } from '../core/trim-end.ts'
 import { ConfigurationAnswer } from '../daemon/routes/configuration.ts'
-import { type Context, EXIT, type ExitCode, recordedPlatform, wrongUsage } from './context.ts'
+import { type Context, EXIT, type ExitCode, wrongUsage } from './context.ts'
 import { fileFinding, type LoadedEnvironment, loadEnvironment } from './environment.ts'
 import { isAddress, parseAddress, readToken } from './health/targets.ts'
 import { type TOKEN, unknownName, type Values } from './inputs.ts'
@@ -174,7 +175,7 @@ async function compare(context: Context, answer: Answer, env: Environment, finge
 }
 
 function compareDefinition(context: Context, theirs: Answer['platform']): NonNullable<Replica['definition']> {
-  const { name, fingerprint } = recordedPlatform(context)
+  const { name, fingerprint } = recordedPlatform(context.platform)
   if (theirs.fingerprint === fingerprint) return 'same'
   if (fingerprint !== null && theirs.name !== name) return 'differs'
   if (theirs.fingerprint === null || (fingerprint === null && context.searched !== undefined))

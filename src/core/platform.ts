@@ -25,6 +25,11 @@ export interface DefinitionSource {
   readonly assets: readonly string[]
 }
 
+/** What a record says of a platform. */
+export function recordedPlatform({ name, definition }: Pick<ResolvedPlatform, 'name' | 'definition'>) {
+  return { name, definition: definition?.file ?? null, fingerprint: definition?.fingerprint() ?? null }
+}
+
 /** Sentences on pages that only this platform can say. */
 export interface PlatformTexts {
   /** Above the subscribe form: what the course is. HTML. */

@@ -4,6 +4,7 @@ import { malformedStoreSentence, rawValue, readSettings } from '../core/env/sett
 import { codeOf, storeFaultReason } from '../core/errors.ts'
 import { type Host, systemClock, within } from '../core/host.ts'
 import { recentStarts } from '../core/incidents/conditions.ts'
+import { recordedPlatform } from '../core/platform.ts'
 import { reportError } from '../core/reporting/facade.ts'
 import { type Service, WEB } from '../core/service.ts'
 import { StoreOpenError } from '../core/store/errors.ts'
@@ -120,11 +121,7 @@ export async function startDaemon(options: DaemonOptions) {
       startedAt: new Date(clock.now()).toISOString(),
       starts,
       build: settings.site.buildStamp ?? null,
-      platform: {
-        name: definition.name,
-        definition: definition.definition?.file ?? null,
-        fingerprint: definition.definition?.fingerprint() ?? null,
-      },
+      platform: recordedPlatform(definition),
       store: recordedStore(address),
       envFiles: options.envFiles ?? [],
       schedule,

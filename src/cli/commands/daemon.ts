@@ -9,6 +9,7 @@ import { readSettings, type Settings } from '../../core/env/settings.ts'
 import { validate } from '../../core/env/validate.ts'
 import { codeOf } from '../../core/errors.ts'
 import { type LogFields, systemClock, untilAborted } from '../../core/host.ts'
+import { recordedPlatform } from '../../core/platform.ts'
 import type { Service } from '../../core/service.ts'
 import type { DaemonOptions } from '../../daemon/options.ts'
 import { namesNotRead } from '../check-environment.ts'
@@ -22,7 +23,6 @@ import {
   inertJson,
   loadPaint,
   ours,
-  recordedPlatform,
   terminalColumns,
   whichPlatform,
   wrongUsage,
@@ -99,7 +99,7 @@ async function runDaemon(context: Context, options: Options): Promise<ExitCode> 
   const loaded = await loadEnvironment(context, options.envFile, { reportsSecretFiles: true })
   const { env } = loaded
   const log = await openLog(context, readSettings(platform, env))
-  const { name, ...definition } = recordedPlatform(context)
+  const { name, ...definition } = recordedPlatform(platform)
   log.info('platform', whichPlatform(context), { platform: name, ...definition })
   const started = {
     ...options,
