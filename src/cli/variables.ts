@@ -2,6 +2,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Contract } from '../core/env/contract.ts'
 import { LIVE_FINDINGS, WARNINGS } from '../core/env/explanations.ts'
+import { expectedOf } from '../core/env/kinds.ts'
 import { variablesOf } from '../core/env/rule.ts'
 import { fileNameOf, secretBehind } from '../core/env/secret-files.ts'
 import { evaluateGroups, rawValue } from '../core/env/settings.ts'
@@ -105,6 +106,7 @@ function ofVariable(contract: Contract, name: string): Explanation | undefined {
     sentences: variable.summary === '' ? [] : [variable.summary],
     rows: [
       ['group', `${variable.group}: unlocks ${group?.unlocks}; when absent, ${group?.absent}`],
+      ['takes', expectedOf(variable)],
       ['read by', variable.services.join(', ')],
       ['malformed', variable.malformed === 'error' && 'an error'],
       ['secret', variable.secret ? `yes; ${fileNameOf(variable.name)} may name a file that holds it` : 'no'],

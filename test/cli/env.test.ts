@@ -100,6 +100,7 @@ test('an explanation says what a variable is for, its group, its readers, whethe
 Opens the kiln\\.
 
 group     kiln: unlocks bookings; when absent, nobody books
+takes     a key without control characters
 read by   web
 malformed an error
 secret    yes; KILN_KEY_FILE may name a file that holds it
@@ -107,7 +108,9 @@ ${rule}$`,
     ),
   )
   expect(await explained('KILN_REGION')).toMatch(
-    new RegExp(`\nsecret    no\ndefault   eu\nexample   us\n${rule}$`),
+    new RegExp(
+      `\ntakes     one of eu, us\nread by   web\nsecret    no\ndefault   eu\nexample   us\n${rule}$`,
+    ),
   )
   expect(await explained('kiln')).toMatch(
     new RegExp(

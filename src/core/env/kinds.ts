@@ -328,6 +328,11 @@ const SHORTEST_SECRET = 4
 const BEARER =
   'a secret that an HTTP header can carry: ASCII letters, digits and signs, no space, at most 4,096'
 
+export function expectedOf(reading: Reading): string {
+  const { expected }: KindOfValue = KINDS[reading.kind]
+  return typeof expected === 'string' ? expected : expected(reading)
+}
+
 export function parseValue(reading: Reading, text: string): Parsed {
   const { range, pattern, schema, rotates, bearer } = reading
   const kind: KindOfValue = KINDS[reading.kind]
@@ -338,8 +343,7 @@ export function parseValue(reading: Reading, text: string): Parsed {
   if (bearer && !parts.every(isBearerToken)) return wrong(BEARER)
   const value = kind.parse(text, reading)
   const within = range === undefined || typeof value !== 'number' || (value >= range[0] && value <= range[1])
-  if (value === undefined || !within)
-    return wrong(typeof kind.expected === 'string' ? kind.expected : kind.expected(reading))
+  if (value === undefined || !within) return wrong(expectedOf(reading))
   if (pattern && !pattern.test(text)) return wrong(`text that matches ${pattern.source}`)
   // A secret is handed on as text, in the form that its kind has brought it to.
   const own = kind.secret && typeof value === 'string' ? value : text
