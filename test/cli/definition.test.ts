@@ -489,7 +489,7 @@ test('the demo runs the course of a definition, on the days of its cadence, and 
   for (const lesson of ['1-clay', '2-fire'])
     await write(`${lesson}.md`, `---\nsubject: ${lesson}\n---\n\nA kiln is an oven.`)
   const { port } = new URL(await serve(() => {}))
-  const courses = { firing: { lessons: '.', at: '09:00', on: ['mon'] } }
+  const courses = { firing: { lessons: '.', at: '09:00', on: ['mon'], spacing: '2w' } }
   const services = { web: { port: Number(port) } }
   await write('platform.config.json', JSON.stringify({ preset: 'base', services, courses }))
   const { exitCode, stdout, stderr } = await run([
@@ -506,7 +506,7 @@ test('the demo runs the course of a definition, on the days of its cadence, and 
   expect(stderr).toMatch(/two lessons in \d+ s, each sent once[\s\S]*\nstopped; nothing left behind$/)
   const [first, second] = [...stderr.matchAll(/lesson \d of 2, day (\d+) /g)].map(([, day]) => Number(day))
   expect(first).toBeLessThanOrEqual(8)
-  expect(second).toBe((first ?? 0) + 7)
+  expect(second).toBe((first ?? 0) + 14)
 })
 
 test('the demo of a platform without a course runs without one', async () => {

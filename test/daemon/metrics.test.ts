@@ -55,6 +55,8 @@ test('strangers who ask for metrics at once share one read of the store, and wha
   const texts = await Promise.all(Array.from({ length: 50 }, stranger))
   expect(counted).toHaveBeenCalledTimes(1)
   for (const text of texts) expect(text).toContain('route="/lessons/:day",status="200"} 1')
+  // Prometheus refuses a text whose last line has no end.
+  expect(texts[0]).toMatch(/\n$/)
 })
 
 test('the number of series stays the same for any requests', async () => {

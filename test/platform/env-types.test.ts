@@ -116,9 +116,10 @@ test('names that are no identifiers are quoted, and no text can end the comment 
   expect(types).toContain('      /** It *\\/ ends. */\n      _A?: string\n      A_QUIET?: string')
 })
 
-test('a value read by a schema has an unknown type', () => {
+test('a value read by a schema has an unknown type, and a secret one is a secret still', () => {
   const schema = {
     '~standard': { version: 1, vendor: 'a', validate: (value: unknown) => ({ value }) },
   } as const
-  expect(typesOf({ kiln: { ...GROUP, variables: { A_B: { schema } } } })).toContain('readonly A_B: unknown\n')
+  const types = typesOf({ kiln: { ...GROUP, variables: { A_B: { schema }, A_C: { schema, secret: true } } } })
+  expect(types).toMatch(/readonly A_B: unknown.*\n +readonly A_C: Secret/)
 })

@@ -59,11 +59,14 @@ test('a heartbeat may be late by a tenth of its time unless its grace says somet
   expect(probes.filter(({ name }) => /backup|report/.test(name))).toHaveLength(2)
 })
 
-test('a platform shows a brand once its definition says a name, a color or a logo', () => {
+test('a platform shows a brand once its definition says a name, a color or a logo', async () => {
   expect(base()).toMatchObject({ name: 'Platform', language: 'en', brand: undefined })
   expect(base({ brand: { language: 'de' } })).toMatchObject({ language: 'de', brand: undefined })
   expect(base({ name: 'Kiln School' })).toMatchObject({ name: 'Kiln School', brand: {} })
   expect(base({ brand: { color: '#9a3412' } }).brand).toEqual({ color: '#9a3412' })
+  const folder = await emptyFolder()
+  await writeFile(path.join(folder, 'logo.png'), '')
+  expect(base({ folder, brand: { logo: 'logo.png' } }).brand).toEqual({ logo: 'data:image/png;base64,' })
 })
 
 test('leaves undefined fields out, and makes a list of one contact', () => {

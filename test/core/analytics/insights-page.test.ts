@@ -2,6 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import type { InsightsColumn, InsightsSection } from '../../../src/core/analytics/insights.ts'
 import { messagesOf } from '../../../src/core/messages/messages.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
+import { opened } from '../../support/opened.ts'
 
 // The browser's files need the types of the DOM, which tests of servers do without: they are imported by name.
 const load = (name: string) => import(`../../../src/browser/insights/${name}.ts`)
@@ -56,6 +57,15 @@ test('the page counts and charts all that the browser holds, also what was sent'
     vi.stubGlobal(name, value)
   await load('main')
   expect([total.textContent, kept.textContent]).toEqual(['2', 'This browser holds 3 events.'])
+})
+
+test('the page carries its sample as times before the moment at which a browser shows it', async () => {
+  const { sample } = JSON.parse(
+    /"application\/json"[^>]*>(.*)<\/script>/.exec(await opened().page('/insights'))?.[1] ?? '',
+  )
+  const times = sample.map(({ at }: { at: number }) => at)
+  expect(Math.max(...times)).toBeLessThanOrEqual(0)
+  expect(Math.min(...times)).toBeGreaterThan(-30 * 86_400_000)
 })
 
 test('a day is the one of the visitor, at each hour', () => {

@@ -134,6 +134,7 @@ test.each([
   ['ffofoo', 'mail opens in 1, mail closes in 5'],
   ['ddd', ''],
   ['ff..oo', 'mail opens in 1, mail closes in 5'],
+  ['f.f.o.o', 'mail opens in 2, mail closes in 6'],
 ])('a probe, round by round %s: %s', (rounds, expected) => {
   expect(mailOver(rounds)).toBe(expected)
 })
