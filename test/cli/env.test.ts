@@ -109,7 +109,7 @@ ${rule}$`,
   )
   expect(await explained('KILN_REGION')).toMatch(
     new RegExp(
-      `\ntakes     one of eu, us\nread by   web\nsecret    no\ndefault   eu\nexample   us\n${rule}$`,
+      `\ntakes     one of eu, us\nread by   web\nmalformed an error\nsecret    no\ndefault   eu\nexample   us\n${rule}$`,
     ),
   )
   expect(await explained('kiln')).toMatch(
