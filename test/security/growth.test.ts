@@ -171,6 +171,7 @@ const OWN: Readonly<Record<string, string>> = {
   'src/core/store/sqlite/': 'names of files',
   'src/daemon/http/app.ts': 'our own routes',
   'src/daemon/http/respond.ts': 'a header, of which 64 parts are read',
+  'src/daemon/pages/status/bars.ts': 'a sign for each day of 90',
   'src/daemon/routes/openapi': 'our own routes',
   'src/platform/': 'a definition',
 }
