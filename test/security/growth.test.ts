@@ -99,8 +99,11 @@ test('every regular expression takes linear time, or reads what is bounded', {
 test('the rule finds expressions that are quadratic, and none that is linear', {
   timeout: 60_000,
 }, async () => {
-  for (const pattern of [/\/+$/, /=+$/, /<([^<>\s]+@[^<>\s]+)>/, /^a:[ \t]*(.*)$/])
-    expect(await worstGrowth(pattern), String(pattern)).toBeGreaterThan(LINEAR)
+  for (const pattern of [/\/+$/, /=+$/, /<([^<>\s]+@[^<>\s]+)>/, /^a:[ \t]*(.*)$/]) {
+    // Other work on the machine can slow the smaller of two texts.
+    const grown = await Promise.all([1, 2, 3].map(() => worstGrowth(pattern)))
+    expect(Math.max(...grown), String(pattern)).toBeGreaterThan(LINEAR)
+  }
   for (const pattern of [/^\s*\w+$/, /[^a-z]+/g, /^"(?:[^"\\]|\\.)*"$/])
     expect(await worstGrowth(pattern), String(pattern)).toBe(1)
 })
