@@ -168,7 +168,9 @@ echo STORE_URL=sqlite:/srv/moved/platform.sqlite > .env
     page: 'alerts.md',
     make: `${START}echo HEALTH_DEEP_TOKEN=kX3vQ8tR2mZ7pL5wkX3vQ8tR2mZ7pL5w > .env
 /srv/platform/start`,
-    look: [{ command: 'platformctl health --deep', says: /token missing: web/ }],
+    look: [
+      { command: 'platformctl health --deep --url web=http://127.0.0.1:3000', says: /token missing: web/ },
+    ],
     fix: [{ command: `platformctl health --deep ${ENV}`, says: /ok|degraded/ }],
     closed: { command: `platformctl health --deep ${ENV}`, says: /ok|degraded/ },
   },
