@@ -82,7 +82,7 @@ function doubling(first: number, longest: number): Stream['pauseMs'] {
 }
 
 /**
- * First retry after ≥ 5 minutes, because of greylisting: so long the schedule leaves a failing provider alone too
+ * First retry after ≥ 5 minutes, because of greylisting. The schedule leaves a failing provider alone for the same time
  * (`course/wakes.ts`). A lesson is parked after 12 failures, once others are taken.
  */
 export const COURSE: Stream = {
