@@ -12,6 +12,10 @@ export async function openReporting(options: Pick<DaemonOptions, 'platform' | 'e
     build: site.buildStamp,
     environment: site.environment,
     secrets: secretValues,
+    onLost: (fault) =>
+      log.warn('reports_lost', `the error tracker does not take reports: ${fault}`, {
+        fix: 'platformctl preflight --deep looks at NEXT_PUBLIC_ERRORTRACK_DSN',
+      }),
   })
   if (reporting.outcome === 'missing')
     log.warn(

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { silentLog } from '../../src/core/host.ts'
 import { reportError } from '../../src/core/reporting/facade.ts'
+import { openPlatform } from '../../src/daemon/platform.ts'
 import { openReporting } from '../../src/daemon/reporting.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { serveBodies } from '../support/servers.ts'
@@ -56,4 +57,29 @@ test('without an address of reports, or with one that is none, nothing is report
     expect([reporting.outcome, told]).toEqual(['off', []])
     await reporting.close(0)
   }
+})
+
+test('reports that the tracker does not take are a line in the log, once, and degrade health until one is taken', async () => {
+  const statuses = [200, 403, 500, 200]
+  const url = await serveBodies((_body, response) => response.writeHead(statuses.shift() ?? 200).end('{}'))
+  const env = { NEXT_PUBLIC_ERRORTRACK_DSN: `${url.replace('://', '://0123456789abcdef@')}/1` }
+  const told: string[] = []
+  const warn = (event: string, message: string) => void told.push(`${event}: ${message}`)
+  const reporting = await openReporting({ platform: learning, env, log: { ...silentLog, warn } })
+  onTestFinished(() => reporting.close(0))
+  const platform = openPlatform({ platform: learning, env, log: silentLog })
+  onTestFinished(() => platform.close())
+  const health = async () => (await platform.health('web')).probes.errortrack
+  for (const lost of [undefined, 'HTTP 403', 'HTTP 500', undefined]) {
+    const left = statuses.length
+    reportError(new Error(`report ${left}`))
+    await expect.poll(() => statuses.length).toBe(left - 1)
+    const reason = lost && `the tracker did not take the last report (${lost})`
+    await expect.poll(health).toEqual({
+      state: lost ? 'degraded' : 'ok',
+      checked: false,
+      ...(reason && { reason }),
+    })
+  }
+  expect(told).toEqual(['reports_lost: the error tracker does not take reports: HTTP 403'])
 })

@@ -12,6 +12,7 @@ import {
 import { within } from '../host.ts'
 import { holdsText } from '../mail/holds.ts'
 import { MailFault } from '../mail/outcome.ts'
+import { lastReport } from '../reporting/facade.ts'
 import { minute } from '../sentences.ts'
 import { namesakeProbeName, type ServiceDefinition, WEB } from '../service.ts'
 import type { ProbeDefinition, ProbeParts, StoreProbe } from './probe.ts'
@@ -220,7 +221,10 @@ export const errortrackProbe: ProbeDefinition = {
   label: 'Error reporting',
   open: ({ settings, hasPackage }) => {
     const configuration = configured(settings, 'errortrack', undefined, settings.errortrack !== undefined)
-    return unless(configuration, () => (hasPackage(ERRORTRACK_SDK) ? undefined : 'its SDK is not installed'))
+    return unless(configuration, () => {
+      if (!hasPackage(ERRORTRACK_SDK)) return 'its SDK is not installed'
+      return lastReport.lost && `the tracker did not take the last report (${lastReport.lost})`
+    })
   },
 }
 

@@ -1,6 +1,6 @@
 import { codeOf } from '../errors.ts'
 import { scrubbedTransport, sdkOptions, sdkReporter } from './envelope.ts'
-import { setReporter } from './facade.ts'
+import { lastReport, setReporter } from './facade.ts'
 import { createScrub, scrubbing } from './scrub.ts'
 
 export interface ReportingOptions {
@@ -14,6 +14,8 @@ export interface ReportingOptions {
   readonly edge?: boolean
   /** Values that must never be sent, in any field. */
   readonly secrets?: readonly string[]
+  /** Called when the tracker does not take a report: `HTTP 403`, `ECONNREFUSED` … Not again before it took one. */
+  readonly onLost?: (fault: string) => void
 }
 
 /** `missing`: the package of the SDK is not installed; `refused`: the SDK does not take the DSN. Then nothing is reported. */
@@ -47,15 +49,39 @@ export async function openErrortrack(options: ReportingOptions): Promise<Reporti
       sdk.dedupeIntegration(),
       sdk.httpIntegration({ tracePropagation: false }),
     ],
-    transport: (options) => scrubbedTransport(sdk.makeNodeTransport(options), scrub),
+    transport: (wireOptions) => {
+      const wire = sdk.makeNodeTransport(wireOptions)
+      return scrubbedTransport({ ...wire, send: noting(wire.send, options.onLost) }, scrub)
+    },
   })
   if (client?.getDsn() === undefined) return { outcome: 'refused', ...NOTHING }
   setReporter(scrubbing(sdkReporter(sdk), scrub))
+  lastReport.lost = undefined
   return {
     outcome: 'on',
     async close(withinMs) {
       setReporter(undefined)
       await sdk.close(withinMs)
     },
+  }
+}
+
+/** Sends, and notes what became of it. An answer without a status: the SDK held the report back, as it was asked to. */
+function noting<Sent, Answer extends { readonly statusCode?: number }>(
+  send: (envelope: Sent) => PromiseLike<Answer>,
+  onLost?: (fault: string) => void,
+) {
+  const note = (fault: string | undefined) => {
+    if (fault !== undefined && lastReport.lost === undefined) onLost?.(fault)
+    lastReport.lost = fault
+  }
+  return async (envelope: Sent) => {
+    const answer = await Promise.resolve(send(envelope)).catch((error: unknown) => {
+      note(codeOf(error) || 'unreachable')
+      throw error
+    })
+    const { statusCode } = answer
+    if (statusCode !== undefined) note(statusCode < 300 ? undefined : `HTTP ${statusCode}`)
+    return answer
   }
 }

@@ -29,6 +29,9 @@ export function setReporter(next: Reporter | undefined): void {
   reporter = next
 }
 
+/** @internal Why the tracker did not take the last report; undefined where it did. */
+export const lastReport: { lost?: string | undefined } = {}
+
 /** A broken reporter loses a report and nothing else. */
 const send = (input: ReporterInput) => swallowFaults(() => reporter?.report(input))
 
