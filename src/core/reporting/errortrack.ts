@@ -14,11 +14,11 @@ export interface ReportingOptions {
   readonly edge?: boolean
   /** Values that must never be sent, in any field. */
   readonly secrets?: readonly string[]
-  /** Called when the tracker does not take a report: `HTTP 403`, `ECONNREFUSED` … Not again before it took one. */
+  /** Called once when reports are not taken (`HTTP 403`). */
   readonly onLost?: (fault: string) => void
 }
 
-/** `missing`: the package of the SDK is not installed; `refused`: the SDK does not take the DSN. Then nothing is reported. */
+/** `missing`: the SDK is not installed; `refused`: it does not take the DSN. Then nothing is reported. */
 export type ReportingOutcome = 'off' | 'on' | 'missing' | 'refused'
 
 export interface Reporting {
