@@ -15,10 +15,7 @@ export {
   withErrorReporting,
 } from './core/reporting/facade.ts'
 
-/**
- * Starts error reporting, if there is a DSN: `@sentry/node`, which your program installs, is loaded then and only
- * then. Rejects never: `missing` says that the package is not there, and nothing is reported.
- */
+/** Starts error reporting, if there is a DSN: only then `@sentry/node`, which your program installs, is loaded. Never rejects. */
 export async function startReporting(
   options: ReportingOptions,
 ): Promise<{ readonly outcome: ReportingOutcome; close(withinMs?: number): Promise<void> }> {
