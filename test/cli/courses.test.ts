@@ -48,6 +48,9 @@ test('an operator begins, lists and ends a course of a person, and the audit log
     code: 0,
     out: 'quantum  not in the definition    1 under way\n',
   })
+  expect(JSON.parse((await renamed('course', 'list', '--format', 'json')).out)).toEqual({
+    ...{ version: 1, courses: [], removed: [{ course: 'quantum', people: 1 }] },
+  })
   expect((await run('course', 'list', 'ada@example.com')).out).toMatch(
     /^quantum {2}confirmed {2}0 of 7 sent {2}next /,
   )
@@ -67,6 +70,13 @@ test('an operator begins, lists and ends a course of a person, and the audit log
     code: 1,
     err: expect.stringContaining('only they can begin it again'),
   })
+  const other = await terminal(folder, {
+    ...learning,
+    courses: learning.courses.map((course) => ({ ...course, id: 'glazing' })),
+  })
+  await run('course', 'enrol', 'bob@example.com')
+  const ended = await other('course', 'cancel', 'bob@example.com', '--course', 'quantum')
+  expect(ended).toMatchObject({ code: 0, out: 'cancelled; no further lesson is sent\n' })
   const erase = ['course', 'erase', 'ada@example.com', '--yes']
   expect((await run(...erase)).out).toBe('erased; no course will mail the address again\n')
   expect((await run(...erase)).out).toBe('there was nothing to erase; no course will mail the address\n')

@@ -111,6 +111,7 @@ test.each([
   ['by another version of the package', { madeBy: '0.0.1' }, {}],
   ['for another name', {}, { name: 'Oven School' }],
   ['for another color', {}, { brand: { color: '#123456' } }],
+  ['for another language', {}, { brand: { language: 'en-GB' } }],
 ])('a build made %s is not fresh', async (_, by, changed) => {
   const { folder, platform, run } = await kilnSchool()
   await run('build')
@@ -123,13 +124,13 @@ test.each([
 })
 
 test('a build is fresh in another folder too, as in the image that it is copied into', async () => {
-  const platformIn = (folder: string) =>
+  const platformIn = (folder: string, pages: 'public' | false = 'public') =>
     resolvePlatform(
       {
         preset: 'base',
         name: 'Kiln School',
         mails: './mails',
-        courses: { glazing: { lessons: './glazing', every: '1d' } },
+        courses: { glazing: { lessons: './glazing', every: '1d', pages } },
       },
       { folder },
     )
@@ -144,8 +145,11 @@ test('a build is fresh in another folder too, as in the image that it is copied 
   await cp(folder, image, { recursive: true })
   const file = path.join(image, 'mails/compiled/mails.json')
   await writeFile(file, (await readFile(file, 'utf8')).replaceAll('until Friday', 'as built'))
-  const text = async () => JSON.stringify((await platformIn(image).mails.compiled())['glazing-1-clay']?.text)
+  const text = async (pages?: false) =>
+    JSON.stringify((await platformIn(image, pages).mails.compiled())['glazing-1-clay']?.text)
   expect(await text()).toContain('as built')
+  // Without pages the lesson has no link to one.
+  expect(await text(false)).toContain('until Friday')
   await writeFile(
     path.join(image, 'glazing', '1-clay.md'),
     '---\nsubject: Clay\n---\nKnead it until Sunday.\n',

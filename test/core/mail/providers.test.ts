@@ -277,6 +277,8 @@ test('each request to SES is signed with the time at which it is sent', async ()
   await send(2)
   const signedAt = received.map(({ headers }) => headers['x-amz-date'])
   expect(signedAt).toEqual(['20260101T000000Z', '20260102T000000Z'])
+  // The address names no region.
+  expect(received[0]?.headers.authorization).toContain('/20260101/us-east-1/ses/aws4_request')
 })
 
 test('a message whose outcome is unknown is recorded before the next one leaves in its place', async () => {

@@ -150,6 +150,8 @@ test('reports carry the build stamp and the environment, each without the other 
 test('traces are kept at the documented rates, and the SDK may gather nothing by itself', () => {
   const opened = [false, true].map((edge) => sdkOptions({ dsn: DSN, edge }))
   expect(opened.map(({ tracesSampleRate }) => tracesSampleRate)).toEqual([0.1, 0.02])
+  // Reports about reports that were dropped would leave although nothing else does.
+  expect(opened[0]?.sendClientReports).toBe(false)
   // The SDK would gather by default any kind left out here.
   expect(opened[0]?.dataCollection).toEqual({
     ...Object.fromEntries(

@@ -18,6 +18,8 @@ const localStorage = {
   setItem: (name: string, value: string) => void items.set(name, value),
   removeItem: (name: string) => items.delete(name),
 }
+/** Events of the document that are listened to, and headers of the page's own requests. */
+const observed: string[] = []
 let sent = Promise.withResolvers<void>()
 const parts = {
   localStorage,
@@ -25,11 +27,14 @@ const parts = {
   removeEventListener: nothing,
   document: {
     ...{ visibilityState: 'visible', readyState: 'complete', querySelector: () => null },
-    ...{ addEventListener: nothing, removeEventListener: nothing },
+    addEventListener: (name: string) => observed.push(name),
+    removeEventListener: nothing,
   },
   location: { href: 'https://www.example.com/', origin: 'https://www.example.com', pathname: '/' },
   history: { pushState: nothing, replaceState: nothing },
   fetch: async (...request: Parameters<typeof fetch>) => {
+    if (request[0] === '/api') observed.push(...new Headers(request[1]?.headers).keys())
+    if (request[0] === '/api') return new Response()
     const answer = await realFetch(...request)
     sent.resolve()
     sent = Promise.withResolvers()
@@ -48,6 +53,7 @@ page.start({ dsn, build: '2026.11.21-abc', environment: 'staging' })
 /** What the SDK itself catches, as of an error that nobody caught. */
 const uncaught = (text: string) =>
   (globalThis as { onerror?: (...of: unknown[]) => void }).onerror?.(text, '', 1, 1, new Error(text))
+process.on('exit', () => process.stderr.write(observed.join('\n')))
 process.on('exit', () => process.stdout.write(loaded.filter((url) => url.includes('errortrack')).join('\n')))
 page.reportError(new Error('at first'))
 if (objection === 'until consent') {
@@ -65,6 +71,7 @@ if (objection === undefined) {
     say('after it was taken back')
     await sent.promise
   }
+  await fetch('/api')
   // Its trace would go on for half a minute.
   process.exit()
 }

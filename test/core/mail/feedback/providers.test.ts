@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { Webhook } from 'standardwebhooks'
 import { describe, expect, test } from 'vitest'
 import { DAY_MS } from '../../../../src/core/durations.ts'
 import type { FeedbackProviderName } from '../../../../src/core/env/settings.ts'
@@ -238,6 +239,17 @@ test.each([
     const all = [...Array(others).fill(other), headers[header]].join(' ')
     expect(await verify(name, { body, headers: { ...headers, [header]: all } })).toMatchObject({ kind })
   }
+})
+
+test.each([
+  [255, 'genuine'],
+  [256, 'refused'],
+])('a Standard Webhooks message id of %i characters is %s', async (length, kind) => {
+  const body = JSON.stringify(sampleOf('standard'))
+  const id = 'm'.repeat(length)
+  const signature = new Webhook(KEYS.standard.ours).sign(id, new Date(NOW), body)
+  const headers = { 'webhook-id': id, 'webhook-timestamp': `${NOW / 1000}`, 'webhook-signature': signature }
+  expect(await verify('standard', { body, headers })).toMatchObject({ kind })
 })
 
 test('Mailgun names an event by its token, so a second body under one signature is the same event', async () => {
