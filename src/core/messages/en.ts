@@ -44,7 +44,7 @@ export const en = {
     // A forged or broken link gets the same page, so it cannot promise more.
     unsubscribed: 'If the link was valid, you will get no more lessons.',
     undo: 'Undo: keep the lessons coming',
-    unsubscribedEnd: 'You can close this page.',
+    closePage: 'You can close this page.',
     preferencesHeading: 'Keep them, with other settings',
     language: 'Language',
     timeZone: 'Time zone',
@@ -67,7 +67,6 @@ export const en = {
       'No mail after a few minutes? Look in the spam folder. At most one confirmation is mailed an hour.',
     notMailedTitle: 'Not subscribed yet',
     notMailed: 'No confirmation can be mailed at the moment. Please try again later.',
-    notMailedEnd: 'You can close this page.',
     resubscribedTitle: 'Welcome back',
     resubscribed: 'If the link was valid, the lessons continue where they stopped.',
     lessons: 'Lessons',
@@ -183,7 +182,6 @@ This is the first lesson. The next one is a file of its own in this folder, 2-so
     nothingDependsOnIt: 'nothing depends on it',
     states: { ok: 'ok', degraded: 'degraded', failing: 'failing', skipped: 'off', unknown: 'no data' },
     days: { ok: 'ok', degraded: 'degraded', failing: 'failing', none: 'without data' },
-    noData: 'no data',
     badge: {
       label: 'status',
       ok: 'all working',
@@ -311,7 +309,6 @@ This is the first lesson. The next one is a file of its own in this folder, 2-so
     feedLink: 'Atom feed',
     badgeLink: 'Badge',
     healthLink: 'Health',
-    insightsLink: 'Insights',
     detailsLink: 'Details for operators',
   },
   /** The page of insights: `daemon/routes/insights.ts`. */

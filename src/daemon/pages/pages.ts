@@ -59,7 +59,7 @@ export function unsubscribePage(frame: Frame, link: UnsubscribeLink): Page {
 export function unsubscribedPage(frame: Frame, link: UnsubscribeLink): Page {
   const T = courseWords(frame, link.course)
   const undo = '<input type="hidden" name="undo" value="1">'
-  const more = `${button(link.action, T.undo, undo)}\n${quiet(T.unsubscribedEnd)}${preferences(frame, link, undo)}`
+  const more = `${button(link.action, T.undo, undo)}\n${quiet(T.closePage)}${preferences(frame, link, undo)}`
   return cardPage(frame, T.unsubscribedTitle, T.unsubscribedTitle, T.unsubscribed, more)
 }
 
@@ -129,7 +129,7 @@ export function subscribedPage(frame: Frame, sent: boolean, course: string | und
   const T = courseWords(frame, course)
   const [title, text, end] = sent
     ? [T.subscribedTitle, T.subscribed, T.subscribedEnd]
-    : [T.notMailedTitle, T.notMailed, T.notMailedEnd]
+    : [T.notMailedTitle, T.notMailed, T.closePage]
   return cardPage(frame, title, title, text, quiet(end))
 }
 

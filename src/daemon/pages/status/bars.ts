@@ -44,7 +44,7 @@ function describe(status: Messages['status'], days: readonly DayState[]): string
 export function legend({ status }: Messages): string {
   const items = STATES.map(
     ([state, name]) =>
-      `<li><svg class="bars" viewBox="0 0 7 24" aria-hidden="true"><path class="${name}" d="M0 12h8"/></svg> ${state === 'none' ? status.noData : status.days[state]}</li>`,
+      `<li><svg class="bars" viewBox="0 0 7 24" aria-hidden="true"><path class="${name}" d="M0 12h8"/></svg> ${state === 'none' ? status.states.unknown : status.days[state]}</li>`,
   )
   return `<ul class="legend" aria-label="${status.barsMean}">${items.join('')}</ul>`
 }

@@ -147,12 +147,12 @@ function course({ invitation, signUp = '', home, labels }: StatusPageInput): str
 }
 
 function foot({ recorded, detailsLink, details, home, labels }: StatusPageInput): string {
-  const T = labels.messages.status
+  const { status: T, insights } = labels.messages
   const links = [
     '<a href="status.json">JSON</a>',
     `<a href="badge.svg">${T.badgeLink}</a>`,
     `<a href="${home}/api/health">${T.healthLink}</a>`,
-    `<a href="${home}/insights">${T.insightsLink}</a>`,
+    `<a href="${home}/insights">${insights.title}</a>`,
     detailsLink === undefined || details !== undefined ? '' : `<a href="${detailsLink}">${T.detailsLink}</a>`,
   ]
   return `<footer><p>${recorded === 'none' ? T.footNothing : T.footRecorded}</p>${links.filter(Boolean).join(' ')}</footer>`
