@@ -15,6 +15,8 @@ const privateRsaKey: StandardSchema = {
 
 export const text = (example: string, summary: string) => ({ kind: 'text', example, summary }) as const
 export const url = (example: string, summary: string) => ({ kind: 'url', example, summary }) as const
+/** The address is a secret itself. */
+const secretUrl = (example: string, summary: string) => ({ ...url(example, summary), secret: true }) as const
 export const secret = (summary: string) => ({ kind: 'secret', summary }) as const
 const bearer = (summary: string) => ({ ...secret(summary), bearer: true }) as const
 /** A secret that operators make and rotate themselves. */
@@ -91,12 +93,10 @@ export const baseGroups = {
         summary: 'Address of the web service as visitors see it: absolute links in pages and mails.',
       },
       BUILD_STAMP: {
-        kind: 'text',
+        ...text('2026-11-21.4f2c1d9', 'Names the build in health bodies, logs and error reports.'),
         services: 'all',
         adjusts: true,
         perReplica: true,
-        example: '2026-11-21.4f2c1d9',
-        summary: 'Names the build in health bodies, logs and error reports.',
       },
       LOG_LEVEL: {
         kind: 'log-level',
@@ -210,10 +210,9 @@ export const baseGroups = {
         prefixes: { live: ['pk_live_'], test: ['pk_test_'] },
       },
       PAYMENTS_WEBHOOK_SECRET: {
-        kind: 'secret',
+        ...secret('Verifies the signature of payment events.'),
         rotates: true,
         prefixes: { live: ['whsec_'], test: ['whsec_'] },
-        summary: 'Verifies the signature of payment events.',
       },
       ...prices,
       PAYMENTS_API_URL: {
@@ -388,7 +387,7 @@ export const baseGroups = {
         kind: 'dsn',
         summary: 'Where error reports go. Without it the SDK is never loaded.',
       },
-      ERRORTRACK_AUTH_TOKEN: { kind: 'secret', summary: 'Uploads source maps at build time.' },
+      ERRORTRACK_AUTH_TOKEN: secret('Uploads source maps at build time.'),
     },
     rules: [
       {
@@ -578,13 +577,10 @@ export const baseGroups = {
     unlocks: 'messages to you when something fails',
     absent: 'no alerts are sent; incidents show on the status page',
     variables: {
-      ALERT_WEBHOOK_URL: {
-        kind: 'url',
-        secret: true,
-        example: 'https://hooks.slack.com/services/T000/B000/XXXX',
-        summary:
-          'Where alerts are posted. The address of Slack, Discord, Teams, Telegram (with chat_id), ntfy or PagerDuty decides the format; any other gets Standard Webhooks.',
-      },
+      ALERT_WEBHOOK_URL: secretUrl(
+        'https://hooks.slack.com/services/T000/B000/XXXX',
+        'Where alerts are posted. The address of Slack, Discord, Teams, Telegram (with chat_id), ntfy or PagerDuty decides the format; any other gets Standard Webhooks.',
+      ),
       ALERT_WEBHOOK_FORMAT: {
         kind: 'enum',
         of: ['json', 'slack', 'discord', 'teams', 'telegram', 'ntfy', 'pagerduty'],
@@ -598,13 +594,10 @@ export const baseGroups = {
         summary:
           'Signs alerts as Standard Webhooks: whsec_ and the base64 of at least 24 bytes, or any text. For PagerDuty, the routing key.',
       },
-      ALERT_ESCALATION_URL: {
-        kind: 'url',
-        secret: true,
-        example: 'https://events.pagerduty.com/v2/enqueue',
-        summary:
-          'A second webhook, for incidents that nobody acknowledges. Its address decides the format; ALERT_WEBHOOK_SECRET signs for it too, or routing_key in the address is the key of PagerDuty.',
-      },
+      ALERT_ESCALATION_URL: secretUrl(
+        'https://events.pagerduty.com/v2/enqueue',
+        'A second webhook, for incidents that nobody acknowledges. Its address decides the format; ALERT_WEBHOOK_SECRET signs for it too, or routing_key in the address is the key of PagerDuty.',
+      ),
       ALERT_ESCALATION_AFTER: {
         kind: 'duration',
         range: [1000, 86_400_000],
@@ -667,13 +660,10 @@ export const baseGroups = {
     unlocks: 'watchers outside: a ping after each hour of the schedule, and witnesses',
     absent: 'nobody outside notices when the whole machine goes silent',
     variables: {
-      HEARTBEAT_PING_URL: {
-        kind: 'url',
-        secret: true,
-        example: 'https://hc-ping.com/4a1f6a9e-0000-0000-0000-000000000000',
-        summary:
-          'Called with GET after each completed hour of the schedule, so that a watcher outside notices silence. Not for the definition’s heartbeats.',
-      },
+      HEARTBEAT_PING_URL: secretUrl(
+        'https://hc-ping.com/4a1f6a9e-0000-0000-0000-000000000000',
+        'Called with GET after each completed hour of the schedule, so that a watcher outside notices silence. Not for the definition’s heartbeats.',
+      ),
       WITNESS_SECRET: {
         kind: 'secret',
         chosen: true,
