@@ -8,32 +8,9 @@ import type { HeartbeatDefinition } from './heartbeats.ts'
 import type { MailSet } from './mail/definition.ts'
 import type { ServiceDefinition } from './service.ts'
 
-/** With a color and a logo, pages and mails show the platform's name. `logo` is a data URL. */
-export interface Brand {
-  readonly color?: string
-  readonly logo?: string
-}
-
-export interface DefinitionSource {
-  /** Absolute. */
-  readonly file: string
-  /** A short name for its content and that of its mails and lessons. Reads them when first called. */
-  readonly fingerprint: () => string
-  /** The same for its mails and lessons alone. */
-  readonly lessons: () => string
-  /** Absolute: the folders of its mails and lessons, and its logo. */
-  readonly assets: readonly string[]
-}
-
 /** What a record says of a platform. */
 export function recordedPlatform({ name, definition }: Pick<ResolvedPlatform, 'name' | 'definition'>) {
   return { name, definition: definition?.file ?? null, fingerprint: definition?.fingerprint() ?? null }
-}
-
-/** Sentences on pages that only this platform can say. */
-export interface PlatformTexts {
-  /** Above the subscribe form: what the course is. HTML. */
-  readonly invitation?: string
 }
 
 /** Content of `/.well-known/security.txt`. */
@@ -53,8 +30,18 @@ export interface SecurityContact {
 export interface ResolvedPlatform {
   readonly name: string
   /** Absent for the default platform, and for one that a program gives as a value. */
-  readonly definition?: DefinitionSource
-  readonly brand: Brand | undefined
+  readonly definition?: {
+    /** Absolute. */
+    readonly file: string
+    /** A short name for its content and that of its mails and lessons. Reads them when first called. */
+    readonly fingerprint: () => string
+    /** The same for its mails and lessons alone. */
+    readonly lessons: () => string
+    /** Absolute: the folders of its mails and lessons, and its logo. */
+    readonly assets: readonly string[]
+  }
+  /** With a color and a logo, pages and mails show the platform's name. `logo` is a data URL. */
+  readonly brand: { readonly color?: string; readonly logo?: string } | undefined
   /** A language tag, as `en` or `de`. */
   readonly language: string
   readonly contract: Contract
@@ -67,7 +54,8 @@ export interface ResolvedPlatform {
   readonly events: readonly EventDefinition[]
   readonly insights: InsightsDefinition
   readonly heartbeats: readonly HeartbeatDefinition[]
-  readonly texts: PlatformTexts
+  /** Sentences on pages that only this platform can say. `invitation`: above the subscribe form, what the course is, in HTML. */
+  readonly texts: { readonly invitation?: string }
   /** `link` when left out. */
   readonly confirmation?: 'link' | 'button'
   /** `link` when left out. */

@@ -11,8 +11,6 @@ import type { Live } from './live.ts'
 
 export type ReceivedMail = Awaited<ReturnType<typeof receive>>
 
-export type Inbox = Awaited<ReturnType<typeof openInbox>>
-
 const LARGEST_MESSAGE_BYTES = 2_000_000
 
 /** A real SMTP server on any free port that keeps mails in memory, and a page on `pagePort` (0: any) that shows them live. */

@@ -1,19 +1,17 @@
 import { and, or } from '../sentences.ts'
 import type { Requirement, RuleCondition, RuleDefinition } from './definition.ts'
 
-interface Implication {
-  /** `required`: the definition says so of a variable or a group, and no rule between variables does. */
-  readonly kind: 'implication' | 'required'
-  /** The rule applies when any (or all) of these are set; in any case when left out. */
-  readonly when?: readonly string[]
-  readonly match: 'any' | 'all'
-  /** Then any (or all) of these have to be. */
-  readonly needs: readonly string[]
-  readonly enough: 'any' | 'all'
-}
-
 type Form =
-  | Implication
+  | {
+      /** `required`: the definition says so of a variable or a group, and no rule between variables does. */
+      readonly kind: 'implication' | 'required'
+      /** The rule applies when any (or all) of these are set; in any case when left out. */
+      readonly when?: readonly string[]
+      readonly match: 'any' | 'all'
+      /** Then any (or all) of these have to be. */
+      readonly needs: readonly string[]
+      readonly enough: 'any' | 'all'
+    }
   | { readonly kind: 'exclusive'; readonly variables: readonly string[] }
   | { readonly kind: 'forbidden-value'; readonly variable: string; readonly value: string | RegExp }
 

@@ -8,17 +8,15 @@ const LONGEST_CREDIT_MS = 150_000
 /** If the wall clock and the monotonic clock differ by more, the clock was set or the machine slept. */
 const CLOCK_STEP_MS = 5000
 
-export interface RoundInput {
+/** Turns health reports into rounds. A state counts from one look to the next; a stop or a sleep is a gap. */
+export function createRounds(): (input: {
   readonly reports: readonly HealthReport[]
   /** Builds of services in other processes, from their health answers. */
   readonly neighbours: ReadonlyMap<Service, string | null>
   /** UTC milliseconds, and the monotonic clock's at the same moment. */
   readonly now: number
   readonly monotonic: number
-}
-
-/** Turns health reports into rounds. A state counts from one look to the next; a stop or a sleep is a gap. */
-export function createRounds(): (input: RoundInput) => Round {
+}) => Round {
   let before: { readonly now: number; readonly monotonic: number } | undefined
   let states = new Map<string, ProbeState>()
 

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import { Hono } from 'hono'
 import { once } from '../../core/calls.ts'
 import { PlatformError, storeFault } from '../../core/errors.ts'
@@ -53,10 +54,11 @@ export function createApp(site: Site, gate: Gate, counted: Counted, allowed: All
 
   return async (request: Request, environment?: unknown): Promise<Response> => {
     const began = clock.monotonic()
-    const { rawHeaders, socket } = (environment as Environment | undefined)?.incoming ?? {}
-    const c = new RouteContext(request, socket?.remoteAddress, frame, counted)
+    // What the listener passes with a request; nothing in an embedding program.
+    const { incoming } = (environment ?? {}) as { readonly incoming?: Partial<IncomingMessage> }
+    const c = new RouteContext(request, incoming?.socket?.remoteAddress, frame, counted)
     const allowsOrigin = isShared(request) ? allowed : undefined
-    const refusal = tooLong(request, rawHeaders)
+    const refusal = tooLong(request, incoming?.rawHeaders)
     let response: Response
     try {
       response = refusal
@@ -88,14 +90,6 @@ export function lazyHandler({ load }: Pick<RouteRow, 'load'>, site: Site): Handl
       if (storeFault(error) === 'busy') site.metrics.series.platformctl_pool_exhausted_total.inc()
       throw error
     }
-  }
-}
-
-/** What the listener passes with a request; nothing in an embedding program. */
-interface Environment {
-  readonly incoming?: {
-    readonly rawHeaders?: readonly string[]
-    readonly socket?: { readonly remoteAddress?: string }
   }
 }
 

@@ -1,11 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { type MetricCatalog, type MetricName, type MetricRow, ROWS } from './catalog.ts'
 
-interface Kinds {
-  readonly counter: Counter
-  readonly gauge: Gauge
-  readonly histogram: Histogram
-}
+type Kinds = { readonly counter: Counter; readonly gauge: Gauge; readonly histogram: Histogram }
 
 export type MetricSet = { readonly [Name in MetricName]: Kinds[MetricCatalog[Name]['type']] }
 

@@ -4,7 +4,7 @@ import type { Settings, StoreAddress } from '../../core/env/settings.ts'
 import { malformedStoreSentence, type StoreVariable } from '../../core/env/settings.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { type Host, systemClock } from '../../core/host.ts'
-import { type Secret, secret } from '../../core/secret.ts'
+import { secret } from '../../core/secret.ts'
 import { StoreOpenError } from '../../core/store/errors.ts'
 import { openStore } from '../../core/store/open.ts'
 import { assertOwner } from '../../core/store/sql.ts'
@@ -16,16 +16,6 @@ const NEW =
   'this store is new, and the last daemon of this folder had another one: to move what is there, stop this daemon and follow platformctl runbook moving-day'
 const OTHER =
   'the last daemon of this folder had another store: unless that was copied into this one, stop this daemon now and set STORE_URL to the other, or lessons that it has sent are sent again'
-
-/** The keys in use: those from the settings, or else those that the store keeps. */
-export interface Keys {
-  readonly linkKey: Secret
-  /** Earlier keys: links signed before the secret was set, or with the previous secret, still work. */
-  readonly oldLinkKeys: readonly Secret[]
-  readonly areLinksInDoubt: boolean
-  /** Hashes addresses, so that one can be recognized without being stored. */
-  readonly addressKey: Secret
-}
 
 export type Stores = ReturnType<typeof openStores>
 
@@ -62,13 +52,17 @@ export function openStores(
     // One connection is enough: the only statement is the health ping, one at a time.
     return jobAddress === undefined ? store() : openStore(jobAddress, { poolSize: 1, log, onLost })
   })
-  const keys = once(async (): Promise<Keys> => {
+  /** The keys in use: those from the settings, or else those that the store keeps. */
+  const keys = once(async () => {
     const kept = await store()
     const stored = async (key: string) =>
       secret(await kept.getOrCreate(key, () => Buffer.from(random.bytes(32)).toString('base64url')))
     const link = await stored('link_key')
+    // Earlier keys: links signed before the secret was set, or with the previous secret, still work.
     const [linkKey, ...oldLinkKeys] = [...linkKeys, link] as const
-    return { linkKey, oldLinkKeys, areLinksInDoubt, addressKey: await stored('address_key') }
+    /** Hashes addresses, so that one can be recognized without being stored. */
+    const addressKey = await stored('address_key')
+    return { linkKey, oldLinkKeys, areLinksInDoubt, addressKey }
   })
   /** The store, if something has opened it, or the host gave it. */
   const known = async () => given ?? store.opened()
