@@ -150,12 +150,13 @@ test('a dry run lists what the same call would send, oldest first: as many as it
     'day 1 of person-1, due since 1970-01-01T00:00:00.001Z',
     '130 due, the first 2 shown; nothing was sent',
   ])
-  for (const [limit, option, count] of [
-    [undefined, '--dry-run', 100],
-    ['120', '--dry-run', 120],
-    ['3', '--drain', 130],
+  for (const [limit, count, ...options] of [
+    [undefined, 100, '--dry-run'],
+    ['120', 120, '--dry-run'],
+    ['3', 130, '--drain'],
+    ['3', 130, '--drain', '--limit', '2'],
   ] as const)
-    expect((await listed(limit, option)).filter((line) => line.startsWith('day 1'))).toHaveLength(count)
+    expect((await listed(limit, ...options)).filter((line) => line.startsWith('day 1'))).toHaveLength(count)
   expect((await listed('3', '--drain')).at(-1)).toBe('130 due; nothing was sent')
   const json = (await listed(undefined, '--limit', '1', '--format', 'json')).join('\n')
   expect(JSON.parse(json).due).toEqual([{ id: 'person-0', day: 1, nextAttemptAt: 0 }])

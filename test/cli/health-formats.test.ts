@@ -150,6 +150,7 @@ test.each([
   const failure = message === undefined ? '' : `<failure type="verdict" message="${message}`
   expect(stdout).toContain(`<testcase classname="platform" name="verdict" time="0.0000">${failure}`)
   expect(stdout).toContain(`failures="${message === undefined ? 0 : 1}" errors="0"`)
+  expect(stdout).toContain('<system-out>degraded: half-configured, so it is off</system-out>')
 })
 
 test('prom has one HELP and TYPE a metric, and escapes its labels', async () => {

@@ -137,6 +137,7 @@ test('deep without the token is 401, whatever is given in its place, and nothing
       status: 401,
       body: { code: 'unauthenticated' },
     })
+  expect((await ask('web', '?deep=0')).status, 'shallow, and so open to all').toBe(200)
   expect({ asked, targets }).toEqual({ asked: [], targets: [] })
   expect((await ask('web', '?deep=1', bearer)).status).toBe(200)
   expect(asked).toHaveLength(4)
@@ -276,8 +277,12 @@ test('a model with a missing key is half-configured, without affecting the other
     model_c: skipped,
     cloudmodel: skipped,
   })
-  const one = await platform({ MODEL_B_API_KEY: 'model-key-b-0123456789' })
-  expect((await one.ask('web')).body.probes.models).toEqual({ state: 'ok', checked: false })
+  const key = 'model-key-b-0123456789'
+  const cloud = { CLOUDMODEL_API_ENDPOINT: 'https://models.example.com', CLOUDMODEL_API_DEPLOYMENT: 'tutor' }
+  for (const env of [{ MODEL_B_API_KEY: key }, { ...cloud, CLOUDMODEL_API_KEY: key }]) {
+    const one = await platform(env)
+    expect((await one.ask('web')).body.probes.models).toEqual({ state: 'ok', checked: false })
+  }
 })
 
 const INDEX = '{"version":1,"lessons":[{"day":1,"title":"A","topics":[]}]}'

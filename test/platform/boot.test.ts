@@ -32,6 +32,21 @@ test('validating for one service leaves out what only others read', () => {
   expect(validatePlatformEnv(platform, HALF, ['bookings']).ok).toBe(true)
 })
 
+test('what is required while something else is set is no less missing in health than what always is', async () => {
+  const variables = { HALL_URL: { kind: 'url' } } as const
+  const group = { unlocks: 'a', absent: 'b', variables, required: { when: 'STORE_URL' } } as const
+  const probes = { hall: { service: 'web', group: 'hall', http: 'HALL_URL' } } as const
+  const definition: PlatformDefinition = { preset: 'base', groups: { hall: group }, probes }
+  for (const [env, reason] of [
+    [{}, 'not configured'],
+    [{ STORE_URL: 'sqlite:./hall.sqlite' }, 'required, and not set'],
+  ] as const) {
+    const opened = openPlatform({ env, platform: definition })
+    onTestFinished(() => opened.close())
+    expect((await opened.health('web')).probes.hall).toMatchObject({ reason })
+  }
+})
+
 const choir = {
   preset: 'base',
   services: { web: {} },

@@ -7,6 +7,7 @@ import type { PresetGroup } from '../../src/platform/checked.ts'
 import { contractOf, PRESETS } from '../../src/platform/contract.ts'
 import type { CourseInput, PlatformDefinition } from '../../src/platform/definition.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
 import { emptyFolder } from '../support/folder.ts'
 
 const base = (definition: Omit<PlatformDefinition, 'preset'> = {}) =>
@@ -163,6 +164,9 @@ test('events and sections of a definition come after those of its preset, each k
     { name: 'kiln.booked', properties: { cones: 'number' }, label: 'Booked' },
   ])
   expect(insights.sections).toEqual([section])
+  const more = { events: { 'kiln.booked': {} }, insights: { sections: [section] } }
+  const { sections } = resolvePlatform(more, { folder: '/' }).insights
+  expect(sections).toEqual([...learning.insights.sections, section])
   // What a browser is shown that has recorded nothing.
   const samples = insights.sample?.(0).filter(({ kind }) => kind === 'kiln.booked') ?? []
   expect(typeof samples[0]?.properties.cones).toBe('number')

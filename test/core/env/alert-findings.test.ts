@@ -77,6 +77,12 @@ test('a platform without a group of mail sends no alerts by mail, and without al
   const both = { alerts: baseGroups.alerts, mail: baseGroups.mail }
   expect(found(both, { ALERT_EMAIL_TO: 'ops@example.com' })).toEqual(['alert-mail-off'])
   expect(found(both, { ...MAIL, ALERT_EMAIL_TO: 'ops@example.com' })).toEqual([])
+  // Mail is read by web alone, and the alerts of each service go through it.
+  const shared = createContract({ services: ['web', 'api'], groups: both })
+  const findings = ['web', 'api'].flatMap(
+    (one) => validate(shared, { ...MAIL, ALERT_EMAIL_TO: 'ops@example.com' }, [one]).findings,
+  )
+  expect(findings.filter(({ severity }) => severity === 'warning')).toEqual([])
   expect(found({ mail: baseGroups.mail }, {})).toEqual([])
 })
 

@@ -228,6 +228,15 @@ test.each([
 })
 
 test.each([
+  ['mail', { EMAIL_DISPATCH_LIMIT: '50', EMAIL_LINK_SECRET: 'abc' }, /^unsubscribe links of its well-formed/],
+  ['store', { STORE_POOL_SIZE: '10', JOB_STORE_URL: 'mysql://a' }, /^the daemon does not start/],
+  ['health', { HEALTH_DEEP_TOKEN: 'abc' }, /^deep checks are refused/],
+] as const)('of %s, what a malformed value entails is said, whatever else is set: %j', (name, env, means) => {
+  const found = validate(contract, env).groups.find((group) => group.name === name)
+  expect(found?.meaning).toMatch(means)
+})
+
+test.each([
   ['production' as const, { DEPLOY_ENVIRONMENT: 'production' }],
   [{ when: 'SHOP_URL' }, { SHOP_URL: 'https://shop.example' }],
 ])(

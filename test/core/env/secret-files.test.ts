@@ -57,6 +57,11 @@ test('does not name a missing file unless it looks like a path, as it may be the
     )
 })
 
+test('a file of white space holds no secret', async () => {
+  for (const content of ['', '\n', ' \t\n'])
+    expect((await read(content)).findings).toMatchObject([{ cause: expect.stringMatching(/is empty\.$/) }])
+})
+
 test('every file is closed, whether it could be read or not', async () => {
   const open = () => readdirSync('/proc/self/fd').length
   if (process.platform !== 'linux') return

@@ -114,6 +114,8 @@ test('another program’s version is no build of the platform: it makes no skew,
   const answer = { status: 'pass', version: '1', releaseId: '4.2' }
   const health = await ask('health+json', 200, JSON.stringify(answer))
   expect(health).toMatchObject({ report: { build: '4.2' } })
+  const older = await ask('health+json', 200, JSON.stringify({ status: 'pass', version: '1' }))
+  expect(older).toMatchObject({ report: { build: '1' } })
   const verdict = verdictOf([health], { strict: true, expectBuild: 'new', asks: new Map() })
   expect(verdict).toMatchObject({ outcome: 'passed', warnings: [] })
 })

@@ -32,19 +32,22 @@ test.each([false, true])(
   },
 )
 
-test('an optional probe is degraded, whether it fails, throws or hangs', async () => {
+test('an optional probe is degraded, whether it fails, throws or hangs, and not where it is skipped', async () => {
   const failing: ProbeResult = { state: 'failing', checked: true, reason: 'why' }
+  const skipped: ProbeResult = { state: 'skipped', checked: false, reason: 'not configured' }
   const report = await checked(
     [
       { name: 'fails', optional: true, run: async () => failing },
       { name: 'throws', optional: true, run: () => Promise.reject(new Error('why')) },
       { name: 'hangs', optional: true, run: never },
+      { name: 'absent', optional: true, run: async () => skipped },
     ],
     50,
   )
+  const state = 'degraded'
   expect(report).toMatchObject({
-    state: 'degraded',
-    probes: { fails: { state: 'degraded' }, throws: { state: 'degraded' }, hangs: { state: 'degraded' } },
+    state,
+    probes: { fails: { state }, throws: { state }, hangs: { state }, absent: skipped },
   })
 })
 

@@ -117,16 +117,25 @@ test('a sound configuration is asked for everything once, with the key, and no s
 test('a price may have any interval if its plan names none, and messages name its variable', async () => {
   const weekly = { ...MONTHLY, recurring: { interval: 'week' } }
   const quarterly = { ...MONTHLY, recurring: { interval: 'month', interval_count: 3 } }
-  const answers: Record<string, typeof weekly> = { w: weekly, q: quarterly }
+  const answers: Record<string, typeof weekly> = {
+    w: weekly,
+    q: quarterly,
+    u: { ...weekly, currency: 'usd' },
+  }
   const { of } = await run(
     ({ at }) => {
       const price = answers[at.replace('GET /v1/prices/', '')]
       return price && [200, price]
     },
     {
-      prices: { 'pro-plus': 'w', 'pro-weekly': 'w', 'pro-plus-monthly': 'w', lite: 'q', 'lite-monthly': 'q' },
+      prices: {
+        ...{ 'pro-plus': 'w', 'pro-weekly': 'w', 'pro-plus-monthly': 'w', lite: 'q', 'lite-monthly': 'q' },
+        ...{ 'lite-weekly': 'q', team: 'u' },
+      },
     },
   )
+  expect(of('price lite-weekly')?.finding).toMatch(/paid by the 3 months, and this plan by the week/)
+  expect(of('price team')?.finding).toBe('the price is in usd, that of pro-plus in eur: use one currency.')
   expect(of('price lite')?.finding).toBe('active, €19.00 every 3 months')
   expect(of('price lite-monthly')?.finding).toMatch(/^the price is paid by the 3 months, and/)
   expect(of('price pro-plus')?.finding).toBe('active, €19.00 a week')
