@@ -43,10 +43,17 @@ test('a value of a file is told as unused where the process has another one, and
 })
 
 test('a later file unsets what an earlier one sets', async () => {
-  const cwd = await folderWith({ first: 'API_URL=http://a\n', second: 'API_URL=\n' })
-  const { env, findings } = await loadEnvironment(testContext({ cwd }).context, ['first', 'second'])
+  const cwd = await folderWith({ first: 'API_URL=http://a\n', second: 'API_URL=\n', third: 'API_URL=\n' })
+  const load = (...files: string[]) => loadEnvironment(testContext({ cwd }).context, files)
+  const { env, findings } = await load('first', 'second')
   expect(env.API_URL).toBe('')
   expect(findings).toMatchObject([{ id: 'shadowed-value', location: { file: 'first' } }])
+  // Of three files, the two that are overridden are each named with the one that wins over it.
+  const cause = (file: string) => expect.stringContaining(`: line 1 of ${file} sets it too`)
+  expect((await load('first', 'second', 'third')).findings).toMatchObject([
+    { location: { file: 'first' }, cause: cause('second') },
+    { location: { file: 'second' }, cause: cause('third') },
+  ])
 })
 
 test('a variable that is empty or white space in the process hides no value of a file', async () => {

@@ -124,8 +124,9 @@ test('addresses come from the env file, below a path too, and not from this proc
     asked.push(request.url ?? '')
     response.end(healthBody({ service: 'api' }))
   })
-  const cwd = await folderWith({ 'file.env': `API_URL=${url}/base/` })
-  expect((await run(['--service', 'api', '--env-file', 'file.env'], { cwd })).code).toBe(0)
+  const cwd = await folderWith({ 'file.env': `API_URL=${url}/base/`, more: 'BUILD_STAMP=b' })
+  const files = ['--env-file', 'file.env', '--env-file', 'more']
+  expect((await run(['--service', 'api', ...files], { cwd })).code).toBe(0)
   expect(asked).toEqual(['/base/api/health'])
   // In a container API_URL names the public address; its HEALTHCHECK asks the process beside it.
   const { stdout } = await run(['--service', 'api', '--format', 'json'], {

@@ -39,6 +39,10 @@ test('every finding points at its line and column, and quotes the line with all 
     ['unterminated-quote', 'C=••••', 8, 1],
     ['duplicate-name', '  export A=••••', 4, 10],
   ])
+  const thrice = parseEnvFile(contract, 'A=1\nA=2\nA=3\n', 'x').findings
+  expect(thrice.map(({ cause }) => cause.replace(/ of the same .*/, ''))).toEqual([
+    ...['A is set again: line 1', 'A is set again: line 2'],
+  ])
 })
 
 test('no line of a secret that was wrapped is repeated, as a name or otherwise', () => {

@@ -106,6 +106,11 @@ test('the JSON Schema wants what is required, of a secret the file that holds it
       },
     },
   })
+  const { properties } = environmentSchema(needed) as { properties: Record<string, object> }
+  expect(['KILN_KEY', 'KILN_REGION'].map((name) => properties[name])).toEqual([
+    { type: 'string', description: '', writeOnly: true },
+    { type: 'string', description: '' },
+  ])
   const fits = new Ajv2020({ strict: false }).compile(environmentSchema(needed))
   expect(fits({ KILN_KEY: 'x', KILN_REGION: 'eu' })).toBe(true)
   expect(fits({ KILN_KEY_FILE: '/run/secrets/kiln', KILN_REGION: 'eu' })).toBe(true)

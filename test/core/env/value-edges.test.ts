@@ -79,6 +79,20 @@ test.each([
   expect(parseValue({ kind: 'secret', rotates: true }, text).ok).toBe(good)
 })
 
+test('a pattern narrows a value of any kind', () => {
+  for (const [kind, text] of [
+    ['text', 'a@b.example'],
+    ['email', 'a@b.example'],
+    ['secret', 'a@b.example'],
+    ['json', '"a@b"'],
+  ] as const)
+    for (const [pattern, good] of [
+      [/^.*@.*$/, true],
+      [/^[^@]*$/, false],
+    ] as const)
+      expect(parseValue({ kind, pattern }, text).ok, `${kind} ${pattern}`).toBe(good)
+})
+
 test('bounds are included, and beyond them is malformed', () => {
   for (const [text, good] of [
     ['4', false],

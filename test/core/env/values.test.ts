@@ -148,6 +148,7 @@ test('a Standard Schema parses; its messages, which may quote the value, are not
   ).toBe('hi!')
   const wrong = [
     () => ({ issues: [{ message: 'canary is wrong' }] }),
+    (value: unknown) => ({ value, issues: [{ message: 'canary is wrong' }] }),
     () => {
       throw new Error('canary')
     },
