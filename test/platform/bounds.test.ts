@@ -243,7 +243,11 @@ const BOUNDS: readonly Bound[] = [
     ],
     [{ at: '09:00', zone: 3 }, { zone: 'subscriber' }],
   ),
-  course('.on', [{ at: '09:00', on: ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] }], [{ on: ['mon'] }]),
+  course(
+    '.on',
+    [{ at: '09:00', on: ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] }],
+    [{ on: ['mon'] }, { every: '1d', on: ['mon'] }],
+  ),
   course('.follow', [{ follow: 'latest' }], [{ follow: 'start' }]),
 
   { at: 'events/a.b.c_d-1', taken: [{ [long(64)]: 'boolean' }], refused: [] },

@@ -310,6 +310,7 @@ test.each<[string, NonNullable<ProbeInput['expect']>, string, object]>([
   ['what JSON inherits', { json: { 'toString.name': 'toString' } }, '{}', { state: 'failing' }],
   ['JSON', { json: { status: 'up' } }, '<p>up', { reason: 'answers with something other than JSON' }],
   ['JSON and a text', { contains: 'up', json: { status: 'up' } }, '"up"', { state: 'failing' }],
+  ['JSON and a text', { contains: 'down', json: { status: 'up' } }, REPORT, { state: 'failing' }],
 ])('an http target may expect %s: %j of %s', async (_, expected, body, result) => {
   const http = await serve((__, response) => response.end(body))
   expect(await probed({ http, expect: expected })).toMatchObject(result)
