@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { wantsColour } from '../../src/cli/main.ts'
 import { openNetwork } from '../../src/core/live/network.ts'
 import { platformctl } from '../support/cli.ts'
-import { emptyFolder } from '../support/folder.ts'
+import { emptyFolder, folderWith } from '../support/folder.ts'
 import { loopbackLookup, nameServer } from '../support/outside.ts'
 import { run } from '../support/run.ts'
 
@@ -49,6 +49,41 @@ test.each(['stdout', 'stderr'])(
     expect(stderr.includes(ESCAPE)).toBe(live === 'stderr')
   },
 )
+
+const TOKEN = 'HEALTH_DEEP_TOKEN=a-health-token-of-thirty-two-bytes'
+const AWAY = 'web=http://127.0.0.1:1'
+test.each([
+  ['preflight'],
+  ['env', 'list'],
+  ['env', 'explain', 'mail'],
+  ['env', 'diff', 'nextjs.env', 'rails.env'],
+  ['env', 'dialects', 'docker.env'],
+  ['env', 'verify', '--env-file', 'token.env', '--url', AWAY],
+  ['health', '--url', AWAY],
+  ['health', '--watch', '--url', AWAY],
+  ['billing', 'smoke', '--no-webhook'],
+])('what %s %s prints is colored by what standard output is, whatever standard error is', async (...args) => {
+  const folder = args.includes('token.env') ? await folderWith({ 'token.env': TOKEN }) : cwd
+  const env = {
+    PAYMENTS_SECRET_KEY: 'sk_test_of-some-length',
+    PAYMENTS_WEBHOOK_SECRET: 'whsec_of-some-length',
+    PAYMENTS_PRICE_PRO_MONTHLY: 'price_a',
+    PAYMENTS_API_URL: 'http://127.0.0.1:1',
+  }
+  for (const stdout of [true, false]) {
+    const interrupt = new AbortController()
+    const signal = interrupt.signal
+    let shown = ''
+    const write = (text: string) => {
+      shown += text
+      if (shown.includes('unreached')) interrupt.abort()
+    }
+    const output = { write, isTTY: args.includes('--watch'), columns: 100, rows: 30 }
+    await run(args, { cwd: folder, env, signal, colour: { stdout, stderr: !stdout }, stdout: output })
+    // The sequences of a live view are no colors.
+    expect(/\[\d+m/.test(shown), shown).toBe(stdout)
+  }
+})
 
 async function deep(file: string, columns: number, colour: boolean): Promise<string> {
   let written = ''

@@ -42,6 +42,7 @@ test.each(['env check a.env', 'preflight --env-file a.env'])(
         })
       ).code
     expect(await check(warned, await reported(warned))).toBe(0)
+    expect(JSON.parse(await reported(warned)).services).toEqual(['web', 'api', 'agent'])
     expect(await check(`${warned}STORE_POOL_SIZE=few\n`, await reported(warned))).toBe(1)
     // A line that cannot be read has no name: as many are accepted as there were.
     const unread = 'not a line\n'

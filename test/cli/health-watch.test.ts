@@ -20,7 +20,9 @@ async function watch(
 ) {
   const interrupt = new AbortController()
   let asked = 0
-  const url = await serve((_, response) => {
+  const paths: (string | undefined)[] = []
+  const url = await serve((request, response) => {
+    paths.push(request.url)
     const round = rounds[asked]
     asked += 1
     if (round === undefined) interrupt.abort()
@@ -51,7 +53,7 @@ async function watch(
     ...context,
     stdout: { write, ...stdout },
   })
-  return { code, text: written() }
+  return { code, text: written(), paths }
 }
 
 /** The frames as a terminal would show them, one text each. */
@@ -121,6 +123,15 @@ test.each([{ CI: 'true' }, { TERM: 'dumb' }])(
     expect(text).toMatch(/^2026-11-21T12:00:00\.000Z web ok build \S+\n$/)
   },
 )
+
+test('a watch asks as deeply and judges as strictly as a single check', async () => {
+  const args = ['--deep', '--strict', '--expect-build', 'a']
+  const worn = await watch([{ state: 'degraded', build: 'a' }], args, {})
+  expect([worn.code, worn.paths[0]]).toEqual([1, '/api/health?deep=1'])
+  expect((await watch([{ build: 'b' }], args, {})).code).toBe(1)
+  const well = await watch([{ build: 'a' }], args.slice(1), {})
+  expect([well.code, well.paths[0]]).toEqual([0, '/api/health'])
+})
 
 test('in JSON: a document a line, a line a round', async () => {
   const { text } = await watch([{}, { state: 'failing' }], ['--format', 'json'], { isTTY: true })
