@@ -1,5 +1,5 @@
 import type { DialectResult } from './dialect.ts'
-import { type Look, lineEnd, skip, substitute } from './template.ts'
+import { closingQuote, type Look, lineEnd, skip, substitute } from './template.ts'
 
 /** White space of one line, as compose-go counts it. */
 const SPACE = /[\t\v\f\r \u0085\u00a0]/
@@ -68,19 +68,11 @@ function valueAt(source: string, from: number, look: Look): { value: string; end
     const value = substitute(line.trimEnd(), look)
     return value === undefined ? undefined : { value, end }
   }
-  const close = closing(source, from, quote)
+  const close = closingQuote(source, from + 1, quote, true)
   if (close === undefined) return undefined
   const raw = source.slice(from + 1, close)
   const value = quote === "'" ? raw.replaceAll("\\'", "'") : substitute(unescaped(raw), look)
   return value === undefined ? undefined : { value, end: close + 1 }
-}
-
-function closing(source: string, from: number, quote: string): number | undefined {
-  for (let at = from + 1; at < source.length; at += 1) {
-    if (source[at] === '\\') at += 1
-    else if (source[at] === quote) return at
-  }
-  return undefined
 }
 
 function unescaped(raw: string): string {

@@ -1,5 +1,5 @@
 import type { DialectResult } from './dialect.ts'
-import { LONGEST_VALUE, type Look, lineEnd, skip } from './template.ts'
+import { closingQuote, LONGEST_VALUE, type Look, lineEnd, skip } from './template.ts'
 
 const REFERENCE = /(?<!\\)\$\{([^{}]+)\}|(?<!\\)\$([A-Za-z_][A-Za-z0-9_]*)/g
 /** The most replacements in one value: inserted text is expanded too, so a value that names itself would never end. */
@@ -110,7 +110,7 @@ function assigned(source: string, at: number): Assignment | undefined {
   const open = skip(source, valueStart, /[^\S\n]/)
   const quote = source[open]
   if (quote === '"' || quote === "'" || quote === '`') {
-    const close = closing(source, open + 1, quote)
+    const close = closingQuote(source, open + 1, quote)
     const rest = close === undefined ? -1 : skip(source, close + 1, /[^\S\n]/)
     if (close !== undefined && /^[\n#]?$/.test(source[rest] ?? ''))
       return { key, value: cooked(source.slice(open + 1, close), quote), end: lineEnd(source, rest) }
@@ -123,11 +123,3 @@ function assigned(source: string, at: number): Assignment | undefined {
 
 const cooked = (value: string, quote: string | undefined) =>
   quote === '"' ? value.replaceAll('\\n', '\n').replaceAll('\\r', '\r') : value
-
-function closing(source: string, from: number, quote: string): number | undefined {
-  for (let at = from; at < source.length; at += 1) {
-    if (source[at] === '\\' && source[at + 1] === quote) at += 1
-    else if (source[at] === quote) return at
-  }
-  return undefined
-}

@@ -114,3 +114,12 @@ export function lineEnd(source: string, from: number): number {
   const end = source.indexOf('\n', from)
   return end === -1 ? source.length : end
 }
+
+/** Where a quote closes: at one that no backslash takes; without `takesAll` that takes quotes alone. */
+export function closingQuote(source: string, from: number, quote: string, takesAll = false) {
+  for (let at = from; at < source.length; at += 1) {
+    if (source[at] === '\\' && (takesAll || source[at + 1] === quote)) at += 1
+    else if (source[at] === quote) return at
+  }
+  return undefined
+}
