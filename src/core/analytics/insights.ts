@@ -74,8 +74,9 @@ export function insightsOf(input: {
     .filter(({ day }) => /^\d{4}-/.test(day))
   const active = new Set(dated.map(({ day }) => day))
   const today = dayOf(now)
-  const days = calendar(range === undefined ? firstOf(active, today) : shifted(today, 1 - range), today)
-  const counts = new Map(days.map((day) => [day, 0]))
+  const first = range === undefined ? firstOf(active, today) : shifted(today, 1 - range)
+  const counts = new Map<string, number>()
+  for (let day = first; day <= today; day = shifted(day, 1)) counts.set(day, 0)
   const kinds = new Map<EventKind, number>()
   const shown: AnalyticsEvent[] = []
   for (const { event, day } of dated) {
@@ -161,12 +162,6 @@ function firstOf(days: ReadonlySet<string>, today: string): string {
   const earliest = shifted(today, 1 - MOST_DAYS)
   const [first = today] = [...days, today].sort()
   return first < earliest ? earliest : first
-}
-
-function calendar(from: string, to: string): string[] {
-  const days: string[] = []
-  for (let day = from; day <= to; day = shifted(day, 1)) days.push(day)
-  return days
 }
 
 /** The day that is `by` days later. Counted in calendar days, so that a day of 23 or 25 hours makes no difference. */

@@ -173,12 +173,6 @@ interface Entries {
 
 const NEEDED: readonly Field[] = ['address', 'consentAt', 'consentHow']
 
-const missingOf = (has: (field: Field) => boolean) =>
-  NEEDED.filter((field) => !has(field)).map((field) => ({
-    line: 1,
-    message: `there is no column ${columnOf(field)}; the columns are ${FIELDS.map(columnOf).join(', ')}`,
-  }))
-
 const fieldsOf = (of: (field: Field) => string): Fields =>
   // Each field is given exactly once.
   Object.fromEntries(FIELDS.map((field) => [field, of(field)])) as Record<Field, string>
@@ -207,7 +201,10 @@ function fromCsv(text: string): Entries {
     ignored: names.filter((name, at) => name !== '' && ![...columns.values()].includes(at)),
     missing: head?.fault
       ? [{ line: 1, message: head.fault }]
-      : missingOf((field) => columns.get(field) !== -1),
+      : NEEDED.filter((field) => columns.get(field) === -1).map((field) => ({
+          line: 1,
+          message: `there is no column ${columnOf(field)}; the columns are ${FIELDS.map(columnOf).join(', ')}`,
+        })),
   }
 }
 

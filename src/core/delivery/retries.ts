@@ -65,21 +65,17 @@ export interface Stream {
 /** A mail that leaves because of something that happened once: tried until it expires. */
 const message = (name: Stream['name'], firstMs: number, longestMs: number): Stream => ({
   name,
-  pauseMs: doubling(firstMs, longestMs),
+  // `fraction` in [0, 1) spreads the retries of many jobs over the upper half of their interval.
+  pauseMs(failures, fraction) {
+    const full = Math.min(longestMs, firstMs * 2 ** Math.min(failures, 20))
+    return Math.round(Math.max(firstMs, full / 2 + (full / 2) * fraction))
+  },
   most: Number.POSITIVE_INFINITY,
   mostUnknown: Number.POSITIVE_INFINITY,
   countsAll: true,
   parksUnknown: false,
   oursMs: Math.min(10 * MINUTE_MS, longestMs),
 })
-
-/** `fraction` in [0, 1) spreads the retries of many jobs over the upper half of their interval. */
-function doubling(first: number, longest: number): Stream['pauseMs'] {
-  return (failures, fraction) => {
-    const full = Math.min(longest, first * 2 ** Math.min(failures, 20))
-    return Math.round(Math.max(first, full / 2 + (full / 2) * fraction))
-  }
-}
 
 /**
  * First retry after ≥ 5 minutes, because of greylisting. The schedule leaves a failing provider alone for the same time

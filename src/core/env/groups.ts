@@ -178,7 +178,6 @@ export const baseGroups = {
         id: 'datastore-pair',
         allOrNone: ['NEXT_PUBLIC_DATASTORE_URL', 'NEXT_PUBLIC_DATASTORE_ANON_KEY'],
         cause: 'The data store’s address and its anon key work only together.',
-        fix: 'Set both, or neither.',
       },
       {
         id: 'datastore-without-url',
