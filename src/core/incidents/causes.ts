@@ -28,13 +28,6 @@ export function rootCauses(failing: readonly Failing[], prerequisites: Prerequis
   )
 }
 
-const failingIn = (reports: readonly RoundReport[]): Failing[] =>
-  reports.flatMap(({ service, probes }) =>
-    Object.entries(probes).flatMap(([probe, { state, reason }]) =>
-      state === 'failing' ? [{ service, probe, reason }] : [],
-    ),
-  )
-
 /** Probes of the same name in several services are one cause. */
 function causesIn(found: ReturnType<typeof rootCauses>): Cause[] {
   const causes = new Map<string, Cause & { readonly affected: string[] }>()
@@ -74,7 +67,11 @@ export function followRound(input: {
 }) {
   const { streaks, reports, open, prerequisites = NO_PREREQUISITES, elsewhere = [] } = input
   const { isCheckedElsewhere = () => false, isKnown = () => true } = input
-  const own = failingIn(reports)
+  const own = reports.flatMap(({ service, probes }) =>
+    Object.entries(probes).flatMap(([probe, { state, reason }]): readonly Failing[] =>
+      state === 'failing' ? [{ service, probe, reason }] : [],
+    ),
+  )
   const others = elsewhere.map(({ cause, service, reason }) => ({ service, probe: cause, reason }))
   const roots = rootCauses([...own, ...others], prerequisites)
   const { here: causes = [], there = [] } = Object.groupBy(causesIn(roots), ({ cause }) =>

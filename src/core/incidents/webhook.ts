@@ -209,13 +209,10 @@ function standardWebhook({ id, kind, incident, text, secret, now }: Posting): We
 
 /** The value of `webhook-signature`; the timestamp is in seconds. */
 export function signWebhook(id: string, timestamp: string, body: string, secret: Secret): string {
-  const signed = createHmac('sha256', keyOf(secret.reveal())).update(`${id}.${timestamp}.${body}`)
-  return `v1,${signed.digest('base64')}`
-}
-
-/** `whsec_` and base64, or the text itself. */
-function keyOf(text: string): Buffer {
+  const text = secret.reveal()
+  // `whsec_` and base64, or the text itself.
   const key = text.startsWith('whsec_') ? decodeWebhookKey(text) : Buffer.from(text)
   if (key === undefined) throw new RangeError('The signing key of alerts is not base64 of at least 24 bytes.')
-  return key
+  const signed = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`)
+  return `v1,${signed.digest('base64')}`
 }

@@ -20,7 +20,9 @@ export type MailBuild = Readonly<Awaited<ReturnType<typeof buildFolder>>>
 
 /** The compiled mails of a folder: its build if that is fresh, and otherwise compiled now. */
 export async function compiledFolder(templates: Templates, folder: string): Promise<CompiledMails> {
-  const build = await readBuild(folder)
+  const text = await readFile(path.join(folder, BUILD_FILE), 'utf8').catch(() => '')
+  // Written by `email build`.
+  const build = parsedJson(text) as MailBuild | undefined
   // MJML takes a second to load: a start with a fresh build does without.
   return build?.madeBy === (await packageVersion()) && build.sources === (await hashSources(templates))
     ? build.mails
@@ -39,12 +41,6 @@ export async function buildFolder(templates: Templates) {
 async function packageVersion(): Promise<string> {
   const { version } = JSON.parse(await readPackageFile('package.json')) as { readonly version: string }
   return version
-}
-
-async function readBuild(folder: string): Promise<MailBuild | undefined> {
-  const text = await readFile(path.join(folder, BUILD_FILE), 'utf8').catch(() => '')
-  // Written by `email build`.
-  return parsedJson(text) as MailBuild | undefined
 }
 
 /** A hash of everything that the mails are made from: templates, layouts, definitions and brand; not of where it lies. */

@@ -93,7 +93,10 @@ function deliveryStatus(status: string, messageId: string | undefined) {
     const code = enhancedCode(block.get('status'), block.get('diagnostic-code'))
     const kind = action === 'failed' ? bounceKind(code) : action === 'delivered' ? action : undefined
     if (kind === undefined) return []
-    return [{ kind, address: recipientOf(block), messageId, reason: reasonFor(kind, code) }]
+    // `rfc822; ada@example.com`: the original recipient, since the final one may be where it was forwarded.
+    const stated = block.get('original-recipient') ?? block.get('final-recipient') ?? ''
+    const address = bareAddress(stated.replace(/^[^;]*;/, ''))
+    return [{ kind, address, messageId, reason: reasonFor(kind, code) }]
   })
   if (reports.length > 0) return reported(reports)
   return recipients.length > 0
@@ -137,18 +140,14 @@ function returnedText(email: Email, attachedId: string | undefined) {
   if (code === undefined || code.startsWith('2'))
     return notUnderstood('it returns a message, but gives no status code')
   if (code.startsWith('4')) return ignored('the message is delayed, and not failed')
-  const address = bareAddress(failed ?? addressIn(notice) ?? '')
+  const named = [...notice.matchAll(/<([^<>\s]{1,320})>/g)].find(([, inside]) => inside?.includes('@'))?.[1]
+  const address = bareAddress(failed ?? named ?? '')
   const kind = bounceKind(code)
   return reported([{ kind, address, messageId, reason: reasonFor(kind, code) }])
 }
 
 const noticeOf = ({ text, html = '' }: Email): string =>
   (text ?? html.slice(0, LONGEST_NOTICE).replace(/<[^<>]{0,500}>/g, ' ')).slice(0, LONGEST_NOTICE)
-
-function addressIn(text: string): string | undefined {
-  for (const [, inside = ''] of text.matchAll(/<([^<>\s]{1,320})>/g)) if (inside.includes('@')) return inside
-  return undefined
-}
 
 /** Header-like blocks, separated by empty lines, with folded lines joined; the first of two equal names counts. */
 function blocks(text: string): readonly ReadonlyMap<string, string>[] {
@@ -165,12 +164,6 @@ function blocks(text: string): readonly ReadonlyMap<string, string>[] {
       }
       return found.size > 0 ? [found] : []
     })
-}
-
-/** `rfc822; ada@example.com`: the original recipient, since the final one may be where it was forwarded. */
-function recipientOf(block: ReadonlyMap<string, string>): string | undefined {
-  const stated = block.get('original-recipient') ?? block.get('final-recipient') ?? ''
-  return bareAddress(stated.replace(/^[^;]*;/, ''))
 }
 
 function bareAddress(text: string): string | undefined {

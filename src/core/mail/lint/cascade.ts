@@ -41,8 +41,11 @@ function styled(document: Document, scheme: Scheme): Styles {
     }
   }
   for (const element of elements(document))
-    for (const [property, value] of inline(element.attribs.style ?? ''))
-      declare(element, property, value, INLINE)
+    for (const declaration of (element.attribs.style ?? '').split(';')) {
+      const colon = declaration.indexOf(':')
+      const property = declaration.slice(0, colon).trim().toLowerCase()
+      if (colon > 0) declare(element, property, declaration.slice(colon + 1).trim(), INLINE)
+    }
   return styles
 }
 
@@ -111,12 +114,4 @@ function specificity(selector: string): number {
     count(/\.[\w-]+|\[[^\]]*\]|:(?!:)[\w-]+/g) * 100 +
     count(/(?:^|[\s>+~])[a-z][\w-]*/gi)
   )
-}
-
-function* inline(style: string): Generator<readonly [string, string]> {
-  for (const declaration of style.split(';')) {
-    const colon = declaration.indexOf(':')
-    if (colon > 0)
-      yield [declaration.slice(0, colon).trim().toLowerCase(), declaration.slice(colon + 1).trim()]
-  }
 }

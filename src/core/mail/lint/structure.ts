@@ -135,7 +135,8 @@ export function checkContrast(mail: LintedMail): void {
     const declared = (element: Element, property: string) => styles.get(element)?.get(property)?.value
     for (const element of elements(mail.document)) {
       const text = ownText(element).trim()
-      const above = [element, ...ancestors(element)]
+      const above = [element]
+      for (let at = element.parent; at !== null; at = at.parent) if (isTag(at)) above.push(at)
       if (text === '' || above.some(({ name }) => INVISIBLE.has(name))) continue
       if (above.some((one) => declared(one, 'display') === 'none')) continue
       const ink = inkOf(above, declared, scheme)
@@ -187,10 +188,4 @@ function isLarge(above: readonly Element[], declared: Declared): boolean {
   const weight =
     first('font-weight') ?? (above.some(({ name }) => /^(?:h[1-6]|b|strong|th)$/.test(name)) ? 'bold' : '400')
   return size >= 24 || (size >= 18.66 && (weight === 'bold' || Number(weight) >= 700))
-}
-
-function ancestors(element: Element): Element[] {
-  const above: Element[] = []
-  for (let at = element.parent; at !== null; at = at.parent) if (isTag(at)) above.push(at)
-  return above
 }

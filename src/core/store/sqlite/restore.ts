@@ -49,7 +49,9 @@ export async function restore(parts: readonly RestorePart[], options: RestoreOpt
     const ready: (Checked & { part: RestorePart; image: string })[] = []
     for (const part of parts)
       try {
-        found.set(part.to, settled(part.to))
+        // As it is once a log that a killed process left was moved into it.
+        if (existsSync(part.to)) unlessDamaged(part.to, () => reading(part.to, schemaVersion))
+        found.set(part.to, stateOf(part.to))
         const scratch = makeScratch(path.dirname(part.to))
         scratches.push(scratch)
         const image = path.join(scratch, 'image.sqlite')
@@ -76,12 +78,6 @@ export async function restore(parts: readonly RestorePart[], options: RestoreOpt
     // Folders made for what was refused go again, so that nothing was changed; those that hold something stay.
     for (const folder of made.toReversed()) faultOf(() => rmdirSync(folder))
   }
-}
-
-/** The state of a file that is to be replaced, once a log that a killed process left was moved into it. */
-function settled(to: string): string {
-  if (existsSync(to)) unlessDamaged(to, () => reading(to, schemaVersion))
-  return stateOf(to)
 }
 
 /** Another one after each write by a process that has closed the file: sizes and times. An empty log says nothing. */
