@@ -36,7 +36,7 @@ const list = listCommand({
 const OUTCOMES = {
   added: 'suppressed; its subscriptions have ended',
   known: 'it is suppressed already, by this cause or one that stops as much mail',
-  erased: 'this address was erased: no course mails it, and nothing is kept of it',
+  erased: 'this address was erased: no course mails it; other mail is now held back too, by its hash',
 } as const
 
 const add = listCommand({

@@ -45,7 +45,8 @@ export function createSuppressingMailer(
     if (isOfSubscriber(mail)) return undefined
     const identity = identityOf(mail)
     if (identity === undefined) return undefined
-    const suppression = (await (await list())?.store.find(identity))?.suppression
+    const { store, erasureHashes } = (await list()) ?? {}
+    const suppression = (await store?.find(identity, erasureHashes?.(identity)))?.suppression
     return suppression === undefined || mayMail(suppression, { signIn: isSignIn(mail.template) })
       ? undefined
       : { kind: 'permanent', hardBounce: false, reason: REASONS[suppression.cause] }

@@ -1,4 +1,5 @@
 import type { CourseStore } from '../course/store.ts'
+import { newMailbox, type Suppression, suppressed, withoutTraces } from '../mail/feedback/event.ts'
 import { mailboxes } from './mailboxes.ts'
 import { addAudit, all, journal, lock, run, SPACE, type Sql, type Steps } from './sql.ts'
 
@@ -31,6 +32,18 @@ type Held = { readonly id: string; readonly address: string }
 
 const idsOf = (rows: readonly Held[]) => rows.map(({ id }) => id)
 
+/** The suppression of an address that is erased, kept under its hash: what bounced bounces, and who complained is not mailed. */
+function* keepListed(suppression: Suppression | undefined, identity: string, at: number) {
+  if (suppression === undefined) return []
+  const { known } = yield* mailboxes.lockAll([identity])
+  const before = known.get(identity) ?? newMailbox(identity)
+  const kept = withoutTraces(before, suppressed(before, suppression).mailbox)
+  yield* mailboxes.save([kept])
+  return kept.suppression
+    ? [{ what: 'suppressed', at, identity, suppression: kept.suppression } as const]
+    : []
+}
+
 export function erasure({ write, scrub }: Sql) {
   function* related(table: (typeof RELATED)[number], spellings: readonly string[]): Steps<readonly Held[]> {
     const found = yield* all<Held>(TEXTS.related[table], { spellings })
@@ -42,11 +55,12 @@ export function erasure({ write, scrub }: Sql) {
     async erase({ identity, spellings, recipients, suppressionHash: hash, now, audit }) {
       const erased = await write(function* () {
         // First, so that feedback about the address waits, and then finds it erased.
-        yield* mailboxes.lockAll([identity])
+        const { known } = yield* mailboxes.lockAll([identity])
         // A mail that is being asked for is erased whole, or asked for afterwards.
         for (const recipient of recipients.toSorted()) yield* lock(SPACE.recipient, recipient)
         yield* run(TEXTS.suppress, { hashes: [hash], now })
         yield* mailboxes.drop([identity])
+        const listed = yield* keepListed(known.get(identity)?.suppression, hash, now)
         const subscriptions = yield* all<Held>(TEXTS.subscriptions, { identity })
         const invites = yield* related('organisation_invite', spellings)
         const logins = yield* related('login_request', spellings)
@@ -55,7 +69,7 @@ export function erasure({ write, scrub }: Sql) {
         const forgotten = (yield { journal: [], forget: identity }).changes > 0
         const [subscription, ...others] = idsOf(subscriptions)
         const rows = { subscription, others, invites: idsOf(invites), logins: idsOf(logins) }
-        yield* journal({ what: 'erased', at: now, hash, rows })
+        yield* journal({ what: 'erased', at: now, hash, rows }, ...listed)
         yield* addAudit(audit)
         return { subscriptions, related: [...invites, ...logins, ...unsent], sentMail, forgotten }
       })

@@ -1,7 +1,7 @@
 import type { HistoryEntry } from '../course/history.ts'
 import type { SubscriptionRecord } from '../course/subscription.ts'
 import { endByFeedback } from '../course/transitions/leave.ts'
-import { newMailbox } from '../mail/feedback/event.ts'
+import { newMailbox, withoutTraces } from '../mail/feedback/event.ts'
 import type { AppliedChange, FeedbackStore, MailboxChange } from '../mail/feedback/store.ts'
 import { countsOf } from '../mail/feedback/store.ts'
 import { leaveAll, leaving } from './departures.ts'
@@ -40,8 +40,13 @@ export function feedback(sql: Sql): FeedbackStore {
     // First, so that two deliveries never wait in a circle, and an erasure under way is waited for and seen.
     const { known, made } = yield* mailboxes.lockAll(identities)
     const erased = yield* keptOf(changes.flatMap(({ erasureHashes }) => erasureHashes))
-    for (const { identity, erasureHashes } of changes)
-      if (erasureHashes.some((hash) => erased.has(hash))) known.delete(identity)
+    const hashOf = new Map<string, string>()
+    for (const { identity, erasureHashes } of changes) {
+      const hash = erasureHashes.find((one) => erased.has(one))
+      if (hash !== undefined) hashOf.set(identity, hash)
+    }
+    const kept = yield* mailboxes.lockAll([...new Set(hashOf.values())].sort())
+    for (const [hash, mailbox] of kept.known) known.set(hash, mailbox)
     const found = yield* subscriptions.list(TEXTS.subscriptions, { identities })
     const enrolments = new Map(found.map((record) => [record.id, record]))
     const saved = new Set<string>()
@@ -54,18 +59,22 @@ export function feedback(sql: Sql): FeedbackStore {
       const { key, identity, change, at, reason, entry } = one
       // The second of two equal keys in one delivery finds its key taken.
       if (key !== undefined && !fresh.delete(storableText(key))) return 'repeated'
-      if (!known.has(identity)) return 'erased'
-      const before = known.get(identity) ?? newMailbox(identity)
-      const { mailbox, effect } = change(before)
+      const hash = hashOf.get(identity)
+      const row = hash ?? identity
+      const before = known.get(row) ?? newMailbox(row)
+      const { mailbox: after, effect } = change(before)
+      const mailbox = hash === undefined ? after : withoutTraces(before, after)
       const { suppression } = mailbox
-      const line = { at: now, identity }
+      const line = { at: now, identity: row }
       let changed = mailbox !== before
       if (changed) {
-        known.set(identity, mailbox)
-        saved.add(identity)
+        known.set(row, mailbox)
+        saved.add(row)
       }
       if (suppression !== before.suppression)
         lines.push(suppression ? { what: 'suppressed', ...line, suppression } : { what: 'released', ...line })
+      // Also of an address that is off the list again.
+      if (hash !== undefined) return changed && suppression === undefined ? 'changed' : 'erased'
       const theirs = [...enrolments.values()].filter((record) => record.identity === identity)
       if (effect === 'unsubscribe' && theirs.every(({ state }) => state === 'unconfirmed'))
         leftUnbegun.add(identity)
@@ -84,7 +93,7 @@ export function feedback(sql: Sql): FeedbackStore {
     })
     yield* mailboxes.save([...known.values()].filter(({ identity }) => saved.has(identity)))
     // Nothing is kept of an address about which nothing was learned.
-    yield* mailboxes.drop(made.filter((identity) => !saved.has(identity)))
+    yield* mailboxes.drop([...made, ...kept.made].filter((identity) => !saved.has(identity)))
     yield* subscriptions.save([...enrolments.values()].filter(({ id }) => ended.has(id)))
     yield* history.remember(...entries)
     yield* addCounts(countsOf(changes, applied))
@@ -106,7 +115,7 @@ export function feedback(sql: Sql): FeedbackStore {
       return applied
     },
     note: async (key, now) => void (await one(note([key], now))),
-    find: (identity) => one(mailboxes.find(identity)),
+    find: (identity, hashes) => one(mailboxes.find(identity, hashes)),
     wasSent: async (asked) => (await one(first(TEXTS.wasSent, asked))) !== undefined,
     listSuppressed: async (limit, after = FIRST) =>
       (await one(mailboxes.suppressed(limit, after))).flatMap(({ identity, suppression }) =>

@@ -5,7 +5,7 @@ import { all, assigned, first, run, type Steps } from './sql.ts'
 const STATE = 'soft_bounces, soft_since, soft_until, delivered_at, cause, suppressed_at, source, reason'
 
 export const TEXTS = {
-  find: 'SELECT * FROM mailbox WHERE identity = @identity',
+  find: `SELECT * FROM mailbox WHERE identity IN (SELECT value FROM {each @identities}) ORDER BY cause IS NULL`,
   make: `INSERT INTO mailbox (identity) SELECT value FROM {each @identities} WHERE true
     ON CONFLICT DO NOTHING RETURNING identity`,
   lock: `SELECT * FROM mailbox WHERE identity IN (SELECT value FROM {each @identities}) ORDER BY identity FOR UPDATE`,
@@ -14,7 +14,7 @@ export const TEXTS = {
   drop: `DELETE FROM mailbox WHERE identity IN (SELECT value FROM {each @identities})`,
   release: `UPDATE mailbox SET cause = NULL, suppressed_at = NULL, source = NULL, reason = NULL
     WHERE identity = @identity AND cause = 'hard-bounce'`,
-  suppressed: `SELECT * FROM mailbox WHERE cause IS NOT NULL AND (suppressed_at, identity) > (@at, @identity)
+  suppressed: `SELECT * FROM mailbox WHERE cause IS NOT NULL AND identity LIKE '%@%' AND (suppressed_at, identity) > (@at, @identity)
     ORDER BY suppressed_at, identity LIMIT @limit`,
 }
 
@@ -36,8 +36,9 @@ function rowOf({ suppression, ...record }: MailboxRecord): MailboxRow {
 }
 
 export const mailboxes = {
-  *find(identity: string): Steps<MailboxRecord | undefined> {
-    const row = yield* first<MailboxRow>(TEXTS.find, { identity })
+  /** The record of an address, or what an erasure left of it under one of its hashes. */
+  *find(identity: string, hashes: readonly string[] = []): Steps<MailboxRecord | undefined> {
+    const row = yield* first<MailboxRow>(TEXTS.find, { identities: [identity, ...hashes] })
     return row && mailboxOf(row)
   },
   /** Without the problem that the list has dropped: an operator may have resolved the bounce in another course. */

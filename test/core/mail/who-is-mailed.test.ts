@@ -5,7 +5,7 @@ import { type LogFields, silentLog, systemClock, systemRandom } from '../../../s
 import type { MailDefinition, MailResolution } from '../../../src/core/mail/definition.ts'
 import type { SuppressionCause } from '../../../src/core/mail/feedback/event.ts'
 import type { MailCount } from '../../../src/core/mail/feedback/sending.ts'
-import { suppressAddress } from '../../../src/core/mail/feedback/suppressions.ts'
+import { releaseAddress, suppressAddress } from '../../../src/core/mail/feedback/suppressions.ts'
 import { LINES, type Mail, type Message, type Outcome, PATIENCE_MS } from '../../../src/core/mail/mailer.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { createSuppressingMailer } from '../../../src/core/mail/suppressing-mailer.ts'
@@ -39,7 +39,7 @@ async function mailer(answer: () => Promise<Outcome> = async () => ({ kind: 'sen
   const list = {
     store: store.feedback,
     sending: store.sending,
-    erasureHashes: () => [],
+    erasureHashes: (identity: string) => [`hash of ${identity.length}`],
     bounceAddresses: undefined,
     wasSent: async () => false,
   }
@@ -74,6 +74,7 @@ async function mailer(answer: () => Promise<Outcome> = async () => ({ kind: 'sen
     open,
     inner,
     store,
+    list,
     messages,
     sent,
     urgent: () => urgent,
@@ -112,6 +113,25 @@ test.each([
     if (reason === undefined) return expect(outcome.kind).not.toBe('permanent')
     expect(outcome).toEqual({ kind: 'permanent', hardBounce: false, reason })
     expect([messages, sent]).toEqual([[], []])
+  },
+)
+
+test.each(['before', 'after'])(
+  'an address that complained %s it was erased gets no mail, until it is taken off the list',
+  async (when) => {
+    const { it, store, list, suppress, messages } = await mailer()
+    const [identity, suppressionHash] = ['ada@gmail.com', 'hash of 13']
+    if (when === 'before') await suppress('complaint')
+    await store.course.erase({ identity, spellings: [identity], recipients: [], suppressionHash, now: NOW })
+    if (when === 'after') expect(await suppress('complaint')).toBe('erased')
+    const reason = 'the address is suppressed: its owner reported mail as spam'
+    expect(await it.refusal(MAIL)).toMatchObject({ reason })
+    expect(await it.send(MAIL)).toMatchObject({ kind: 'permanent', reason })
+    expect(messages).toEqual([])
+    const by = { operator: { name: 'op', place: 'here' }, clock, random: systemRandom }
+    const release = () => releaseAddress(list, { ...by, identity, reason: 'asked by phone' })
+    expect([await release(), await release()]).toEqual([true, false])
+    expect(await it.send(MAIL)).toMatchObject({ kind: 'sent' })
   },
 )
 

@@ -54,15 +54,15 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     const listed = async (...asked: Parameters<typeof feedback.listSuppressed>) =>
       (await feedback.listSuppressed(...asked)).map(({ identity }) => identity)
     for (const [identity, at] of [
-      ['b', NOW],
-      ['a', NOW],
-      ['0', NOW + 1],
+      ['b@x', NOW],
+      ['a@x', NOW],
+      ['0@x', NOW + 1],
     ] as const) {
       const suppression = { cause: 'hard-bounce', at, reason: 'r', source: 'standard' } as const
       await feedback.apply([suppressionChange(identity, suppression, () => [])], at)
     }
-    expect(await listed(2)).toEqual(['a', 'b'])
-    expect(await listed(9, { at: NOW, identity: 'a' })).toEqual(['b', '0'])
+    expect(await listed(2)).toEqual(['a@x', 'b@x'])
+    expect(await listed(9, { at: NOW, identity: 'a@x' })).toEqual(['b@x', '0@x'])
   })
 
   test('a list may hold texts that PostgreSQL cannot store: they are found again as they were stored', async () => {

@@ -178,6 +178,13 @@ export function released(mailbox: MailboxRecord): ChangedMailbox {
     : { mailbox: { ...mailbox, ...NO_SOFT_BOUNCES, suppression: undefined }, effect: 'release' }
 }
 
+/** The record under the hash of an erased address: whether it is suppressed is kept, and no text about that. */
+export function withoutTraces(before: MailboxRecord, { suppression }: MailboxRecord): MailboxRecord {
+  if (suppression === before.suppression) return before
+  const reason = 'the address was erased'
+  return { ...newMailbox(before.identity), suppression: suppression && { ...suppression, reason } }
+}
+
 /** May this mail go to this mailbox? Sign-in mail stops only for an address that does not exist (CONTRACT §12). */
 export const mayMail = ({ cause }: Pick<Suppression, 'cause'>, mail: { readonly signIn: boolean }): boolean =>
   mail.signIn && cause !== 'hard-bounce'

@@ -25,7 +25,7 @@ export interface MailboxChange {
   /** Takes effect once for each key; without one, each time. */
   readonly key?: string | undefined
   readonly identity: string
-  /** Hashes that an erasure of the address would leave: if one is stored, nothing is kept. */
+  /** Hashes that an erasure of the address would leave: if one is stored, only a suppression is kept, under it. */
   readonly erasureHashes: readonly string[]
   /** Pure, so that all stores behave alike. */
   readonly change: (mailbox: MailboxRecord) => ChangedMailbox
@@ -58,7 +58,8 @@ export interface FeedbackStore {
   apply(changes: readonly MailboxChange[], now: number, audit?: AuditEntry): Promise<readonly AppliedChange[]>
   /** Uses up the key of a delivery without a change: a later change with this key is `repeated`. */
   note(key: string, now: number): Promise<void>
-  find(identity: string): Promise<MailboxRecord | undefined>
+  /** The record of an address, or what an erasure left of it under one of these hashes. */
+  find(identity: string, hashes?: readonly string[]): Promise<MailboxRecord | undefined>
   /** Was this message sent to the address? `recipients` are the hashes under which mail to it is recorded. */
   wasSent(input: {
     readonly identity: string
@@ -123,8 +124,9 @@ export function suppressionChange(
 export function releaseChange(
   identity: string,
   { source, ...when }: Omit<Suppression, 'cause'>,
+  erasureHashes: readonly string[] = [],
 ): MailboxChange {
-  return { identity, ...when, erasureHashes: [], change: released, entry: { kind: 'released', source } }
+  return { identity, ...when, erasureHashes, change: released, entry: { kind: 'released', source } }
 }
 
 export interface FeedbackInput {

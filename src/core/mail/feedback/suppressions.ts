@@ -42,7 +42,7 @@ export async function* suppressedAddresses(store: FeedbackStore): AsyncGenerator
   }
 }
 
-/** Puts an address on the list, with an audit line. `erased`: it was erased, and is not mailed anyway. */
+/** Puts an address on the list, with an audit line. `erased`: it was erased, and is on the list by its hash. */
 export async function suppressAddress(
   { store, erasureHashes }: SuppressionList,
   by: ListChange & Pick<CsvSuppression, 'cause' | 'reason'> & { readonly identity: string },
@@ -61,11 +61,12 @@ export async function releaseAddress(
   { store, erasureHashes }: SuppressionList,
   { identity, reason, ...by }: ListChange & { readonly identity: string; readonly reason: string },
 ): Promise<boolean> {
-  if ((await store.find(identity))?.suppression === undefined) return false
+  const hashes = erasureHashes(identity)
+  if ((await store.find(identity, hashes))?.suppression === undefined) return false
   const now = by.clock.now()
-  const [subject] = erasureHashes(identity)
+  const [subject] = hashes
   const audit = auditEntry(by, { ...by, action: 'unsuppress', details: reason, subject })
-  const change = releaseChange(identity, { at: now, reason, source: 'operator' })
+  const change = releaseChange(identity, { at: now, reason, source: 'operator' }, hashes)
   const [applied] = await store.apply([change], now, audit)
   return applied === 'changed'
 }

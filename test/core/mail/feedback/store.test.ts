@@ -3,7 +3,11 @@ import { describe, expect, test } from 'vitest'
 import { FIRST_COURSE } from '../../../../src/core/course/definition.ts'
 import { suppressionHash } from '../../../../src/core/course/links.ts'
 import type { FeedbackEvent } from '../../../../src/core/mail/feedback/event.ts'
-import { releaseChange, suppressionChange } from '../../../../src/core/mail/feedback/store.ts'
+import {
+  type MailboxChange,
+  releaseChange,
+  suppressionChange,
+} from '../../../../src/core/mail/feedback/store.ts'
 import type { Store } from '../../../../src/core/store/store.ts'
 import { eventOf as anyEvent, hear } from '../../../support/feedback.ts'
 import { begin, nextAfter } from '../../../support/learning.ts'
@@ -317,18 +321,54 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(await due(store, NOW + 3 * DAY)).toEqual([])
   })
 
-  test('an erasure removes all feedback about a person, and later reports are not kept', async () => {
+  test('an erasure removes all feedback about a person but that mail is unwanted or bounces, also as later reports say', async () => {
     const store = await open()
     await confirmed(store)
+    const identity = 'ada@example.com'
+    const hash = suppressionHash(KEY, identity)
+    const erase = () => store.course.erase(erasureOf('ada', hash, NOW))
+    const kept = async () => {
+      expect(await store.feedback.find(identity)).toBeUndefined()
+      expect(await store.feedback.listSuppressed(10)).toEqual([])
+      const found = await store.feedback.find(identity, erasureHashes(identity))
+      expect(JSON.stringify(found ?? {})).not.toMatch(/ada|example/)
+      return found && { soft: found.softBounces, ...found.suppression }
+    }
+    const asked = { at: NOW + 5, source: 'operator', reason: 'asked by Ada' } as const
+    const change = async (one: MailboxChange) => (await store.feedback.apply([one], NOW + 5))[0]
+
     await apply(store, [eventOf('soft-bounce')])
-    await store.course.erase(erasureOf('ada', suppressionHash(KEY, 'ada@example.com'), NOW))
-    expect(await store.feedback.find('ada@example.com')).toBeUndefined()
-    expect(await apply(store, [eventOf('complaint'), eventOf('hard-bounce')])).toMatchObject({ erased: 2 })
-    const manual = { cause: 'manual', at: NOW, source: 'operator', reason: 'asked' } as const
-    expect(
-      await store.feedback.apply([suppressionChange('ada@example.com', manual, erasureHashes)], NOW),
-    ).toEqual(['erased'])
-    expect(await store.feedback.find('ada@example.com')).toBeUndefined()
+    await erase()
+    expect(await kept()).toBeUndefined()
+    // What says nothing for good is not kept, and leaves no row.
+    expect(await apply(store, [eventOf('soft-bounce'), eventOf('delivered')])).toMatchObject({ erased: 2 })
+    expect(await kept()).toBeUndefined()
+
+    const because = { source: 'postmark', reason: 'the address was erased' }
+    expect(await apply(store, [eventOf('complaint')])).toMatchObject({ erased: 1 })
+    expect(await kept()).toEqual({ soft: 0, cause: 'complaint', at: NOW, ...because })
+    expect(await apply(store, [eventOf('hard-bounce'), eventOf('complaint')])).toMatchObject({ erased: 2 })
+    await erase()
+    expect(await kept()).toEqual({ soft: 0, cause: 'hard-bounce', at: NOW, ...because })
+
+    expect(await change(releaseChange(identity, asked, erasureHashes(identity)))).toBe('changed')
+    expect(await kept()).toEqual({ soft: 0 })
+    const manual = { cause: 'manual', ...asked } as const
+    expect(await change(suppressionChange(identity, manual, erasureHashes))).toBe('erased')
+    expect(await kept()).toEqual({ soft: 0, ...manual, reason: because.reason })
+  })
+
+  test('an erasure keeps that an address is suppressed, under its hash and without a text about it', async () => {
+    const store = await open()
+    await confirmed(store)
+    const identity = 'ada@example.com'
+    await apply(store, [eventOf('complaint')])
+    await store.course.erase(erasureOf('ada', suppressionHash(KEY, identity), NOW + 1))
+    expect(await store.feedback.find(identity)).toBeUndefined()
+    expect(await store.feedback.listSuppressed(10)).toEqual([])
+    expect((await store.feedback.find(identity, erasureHashes(identity)))?.suppression).toEqual({
+      ...{ cause: 'complaint', at: NOW, source: 'postmark', reason: 'the address was erased' },
+    })
   })
 
   test('feedback that two processes take at the same moment takes effect once, and none is lost', async () => {
