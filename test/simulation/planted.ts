@@ -284,7 +284,7 @@ const PLANTED: Readonly<Record<string, readonly Planted[]>> = {
     ],
     [
       'keeps what is reported of a person who was erased',
-      'if (erasureHashes.some((hash) => erased.has(hash))) known.delete(identity)',
+      'if (hash !== undefined) hashOf.set(identity, hash)',
       'void [identity, erasureHashes]',
     ],
   ],

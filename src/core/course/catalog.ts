@@ -148,7 +148,9 @@ export function createCatalog(
         dueAt: sent < lessons.length && !isFinished ? dueAt : undefined,
         progress: isLatest && sent > 0 ? progressOf(course.lessons, lessons, sent) : undefined,
         ...(!isLatest &&
-          lessons !== course.lessons && { pinned: pinnedOf({ ...course, lessons }, (await load()).texts) }),
+          lessons !== course.lessons && {
+            pinned: pinnedOf({ ...course, lessons }, (await load()).texts, sent),
+          }),
       }
     },
     /** The progress of an enrolment once its lesson in hand is sent; undefined: it keeps the course that it began with. */
@@ -181,8 +183,11 @@ export function createCatalog(
   }
 }
 
-function pinnedOf(course: CourseDefinition, texts: LessonTexts | undefined): PinnedPlan {
-  const lessons = course.lessons.map((lesson) => texts?.of(lesson))
+/** Of the first `sent` lessons the text may be gone. */
+function pinnedOf(course: CourseDefinition, texts: LessonTexts | undefined, sent = 0): PinnedPlan {
+  const lessons = course.lessons.map(
+    (lesson, at) => texts && (texts.of(lesson) ?? (at < sent ? {} : undefined)),
+  )
   const known = lessons.every((lesson) => lesson !== undefined)
   const { lessons: names, cadence, spacingMs } = course
   const texted = known && { texts: lessons.map(hashesOf) }

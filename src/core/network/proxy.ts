@@ -1,9 +1,15 @@
+import { networkInterfaces } from 'node:os'
 import type { EnvHttpProxyAgent } from 'undici'
 import type { Environment } from '../env/settings.ts'
 import { codeError } from '../errors.ts'
 
-/** This machine is never behind a proxy. */
-const HERE = 'localhost,127.0.0.1,[::1]'
+/** This machine, which is never behind a proxy; a daemon may listen on every address or on one of its own. */
+const here = () => [
+  ...['localhost', '127.0.0.1', '[::1]', '0.0.0.0', '[::]'],
+  ...Object.values(networkInterfaces()).flatMap((one = []) =>
+    one.map(({ address, family }) => (family === 'IPv6' ? `[${address}]` : address)),
+  ),
+]
 
 /** As HTTP_PROXY, HTTPS_PROXY and NO_PROXY say, in either case. */
 let proxies: Readonly<Record<'httpProxy' | 'httpsProxy' | 'noProxy', string>> | undefined
@@ -17,7 +23,7 @@ export function useProxies(env: Environment): void {
   proxies =
     httpProxy === '' && httpsProxy === ''
       ? undefined
-      : { httpProxy, httpsProxy: httpsProxy || httpProxy, noProxy: `${HERE},${of('NO_PROXY')}` }
+      : { httpProxy, httpsProxy: httpsProxy || httpProxy, noProxy: [...here(), of('NO_PROXY')].join() }
 }
 
 /** What undici's EnvHttpProxyAgent takes; undefined if there is no proxy. */

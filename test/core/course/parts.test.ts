@@ -230,12 +230,21 @@ test('an enrolment keeps the hash of each text by language, and none of a course
     compile: () => Promise.reject(new Error('nothing is compiled')),
   }
   const courses = [course('pots'), course('partial', ['a', 'c'])]
-  const begin = await createCatalog(courses, { texts: async () => texts }).begin()
+  const catalog = createCatalog(courses, { texts: async () => texts })
+  const begin = await catalog.begin()
   const pinned = (id: string) => begin({ course: id, confirmedAt: 0, timeZone: undefined })?.pinned
   // In the order of the languages, because the version is made from it.
   expect(pinned('pots')?.plan).toContain('"texts":[{"":"a-en","de":"a-de"},{"":"b-en","de":"b-de"}]')
   expect(pinned('pots')?.texts.map(({ hash }) => hash)).toEqual(['a-de', 'a-en', 'b-de', 'b-en'])
   expect(pinned('partial')).toMatchObject({ texts: [], plan: expect.not.stringContaining('texts') })
+  // Who comes from elsewhere needs no text of what they had there.
+  const had = { sent: 2, sentLessons: ['c', 'b'], isFinished: false, timeZone: undefined }
+  const arrived = (await catalog.arrival(course('pots'), had as never, 0)).pinned
+  expect(JSON.parse(arrived?.plan ?? '')).toMatchObject({
+    lessons: ['c', 'b', 'a'],
+    texts: [{}, { '': 'b-en', de: 'b-de' }, { '': 'a-en', de: 'a-de' }],
+  })
+  expect(arrived?.texts.map(({ hash }) => hash).sort()).toEqual(['a-de', 'a-en', 'b-de', 'b-en'])
 })
 
 test('lesson texts that cannot be read are warned of with the reason, and read again for the next enrolment', async () => {

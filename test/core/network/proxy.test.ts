@@ -1,4 +1,5 @@
 import { type AddressInfo, createServer, type Server } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../../src/cli/program.ts'
 import { jwtIdentify } from '../../../src/core/access/identity.ts'
@@ -231,14 +232,15 @@ test('preflight leaves the name of a server behind a proxy to the proxy, and not
   expect(await checked('smtp://mail.example')).toBe('passed: 1 address')
 })
 
-test('loopback is never behind a proxy, and NO_PROXY names hosts, domains, ports or everything', () => {
+test('no address of this machine is behind a proxy, and NO_PROXY names hosts, domains, ports or everything', () => {
   const of = (url: string) => proxyOf(new URL(url))?.host
   onTestFinished(() => useProxies({}))
   useProxies({ https_proxy: 'http://secure.example:3128', HTTP_PROXY: 'plain.example:8080' })
   expect(of('https://api.example')).toBe('secure.example:3128')
   expect(of('http://api.example')).toBe('plain.example:8080')
-  for (const url of ['http://localhost:3000', 'http://127.0.0.1:3000', 'http://[::1]:3000'])
-    expect(of(url)).toBeUndefined()
+  const own = Object.values(networkInterfaces()).flatMap((one) => one?.map(({ address }) => address) ?? [])
+  for (const one of ['localhost', '0.0.0.0', '::', '127.0.0.1', '::1', ...own])
+    expect(of(`http://${one.includes(':') ? `[${one}]` : one}:3000`), one).toBeUndefined()
   useProxies({ HTTPS_PROXY: 'http://p.example:1', NO_PROXY: 'api.example, .internal db.example:5000' })
   expect(of('https://api.example')).toBeUndefined()
   expect(of('https://v2.api.example')).toBeUndefined()
