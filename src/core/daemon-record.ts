@@ -156,7 +156,7 @@ export const recordFile = (folder: string) => path.join(folder, 'daemon.json')
 
 /** Where a daemon keeps incidents while its store fails; the second is used where the first cannot be written. */
 export function alertsFiles(folder: string, pointerFolder?: string): readonly string[] {
-  const named = encodeURIComponent(path.resolve(folder)).slice(-200)
+  const named = encodeURIComponent(path.resolve(folder)).slice(-120)
   return [
     path.join(folder, 'alerts.json'),
     ...(pointerFolder === undefined ? [] : [path.join(pointerFolder, `alerts-${named}.json`)]),

@@ -61,6 +61,12 @@ export function createConfirmations(
       if (verdict === 'use') return token
       if (verdict !== 'invalid') return undefined
     }
+    // An older build mailed it meanwhile, with a link of its own.
+    const past = await store.history(subscription)
+    if (
+      past.some(({ kind, outcome, at }) => kind === 'confirmation' && outcome === 'sent' && at >= createdAt)
+    )
+      return undefined
     const token = tokenWith(keys, id)
     const renewed = await store.renewConfirmation({ id: subscription, tokenHash: hashToken(token), now })
     return renewed ? token : undefined

@@ -83,7 +83,7 @@ async function* pagesOf(source: CopySource, table: string) {
     }
 }
 
-function* partsOf(page: readonly CopiedRow[]) {
+export function* partsOf(page: readonly CopiedRow[]) {
   let from = 0
   let size = 0
   for (const [at, row] of page.entries()) {

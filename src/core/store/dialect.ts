@@ -25,6 +25,8 @@ const WORDS: Readonly<Record<string, { readonly sqlite: Spelling; readonly postg
     sqlite: "CASE WHEN $1 NOT GLOB '*[^0-9]*' THEN CAST($1 AS INTEGER) ELSE 2000000000 END",
     postgres: "CASE WHEN $1 ~ '^[0-9]{1,9}$' THEN $1::bigint ELSE 2000000000 END",
   },
+  /** `{object 'key', value, …}` */
+  object: { sqlite: 'json_object($1)', postgres: 'json_build_object($1)' },
   /** The bytes of a column of `rows`. */
   bytes: { sqlite: "unhex($1, '\\x')", postgres: '$1' },
   /** Orders probes by their first look. */

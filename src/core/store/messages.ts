@@ -4,7 +4,7 @@ import { NOTICE_LIFE_MS } from '../course/notices.ts'
 import type { CourseMessageSettlement, CourseStore } from '../course/store.ts'
 import { endByFeedback } from '../course/transitions/leave.ts'
 import { EXPIRED, type MessageStore, type NewMessage, type QueuedMessage } from '../delivery/messages.ts'
-import { FAR_MS } from '../durations.ts'
+import { DAY_MS, FAR_MS, HOUR_MS } from '../durations.ts'
 import type { Notice, NoticeMail } from '../incidents/incident.ts'
 import { LEASE_MS } from '../lease.ts'
 import { STREAM_SENT_NOTE } from './counts.ts'
@@ -43,6 +43,17 @@ export const TEXTS = {
   // What no process of this configuration sends, or a pause held, stays due, however long ago it expired.
   expire: `UPDATE message SET address = NULL, payload = '', outcome = 'over', reason = @reason, done_at = @now, lease_until = NULL
     WHERE done_at IS NULL AND expires_at < @before`,
+  // A confirmation that an older build beside has not tried again for two hours, as it does hourly: it has ended.
+  adopt: `INSERT INTO message (id, stream, key, subscription, payload, created_at, expires_at, next_attempt_at, attempts, outcome)
+    SELECT s.id || '-' || e.at, 'confirmation', 'confirmation.' || s.id || '-' || e.at, s.id,
+      {object 'course', s.course, 'language', (SELECT language FROM confirmation WHERE subscription = s.id ORDER BY created_at DESC LIMIT 1)},
+      e.at, e.at + ${DAY_MS}, @now, 1, e.outcome
+    FROM subscription s JOIN subscription_event e ON e.subscription = s.id AND e.kind = 'confirmation' AND e.outcome = 'transient'
+    WHERE e.at > @from AND e.at <= @to
+      AND NOT EXISTS (SELECT 1 FROM subscription_event l WHERE l.subscription = s.id AND l.kind = 'confirmation' AND l.at > e.at)
+      AND NOT EXISTS (SELECT 1 FROM message m WHERE m.subscription = s.id AND m.stream = 'confirmation')
+      AND EXISTS (SELECT 1 FROM confirmation c WHERE c.subscription = s.id AND c.used_at IS NULL AND NOT c.replaced)
+    ON CONFLICT DO NOTHING`,
   publish: `INSERT INTO notice (seq, subject, kind, at, facts)
     SELECT coalesce(max(seq), 0) + 1, @subject, @kind, @at, @facts FROM notice WHERE true
     ON CONFLICT (subject, kind) DO NOTHING`,
@@ -128,10 +139,12 @@ export const messageSteps = {
     else yield* run(TEXTS.remove, { id, fence, sent: Number(result === 'sent') })
     if (result === 'sent') yield* run(TEXTS.sent, { id, providerId })
   },
-  /** What has expired since is recorded, and deleted as late as anything else that was given up. */
+  /** What has expired since is recorded, and deleted as late as anything else that was given up. Adopts what an older build left. */
   *prune(before: number): Steps<void> {
+    const now = before + UNCONFIRMED_KEPT_MS
     yield* run(TEXTS.prune, { before })
-    yield* run(TEXTS.expire, { before, now: before + UNCONFIRMED_KEPT_MS, reason: EXPIRED })
+    yield* run(TEXTS.expire, { before, now, reason: EXPIRED })
+    yield* run(TEXTS.adopt, { now, from: now - DAY_MS, to: now - 2 * HOUR_MS })
   },
 }
 

@@ -5,7 +5,7 @@ import { EXPIRES_MS } from '../delivery/retries.ts'
 import { type FeedbackStore, releaseChange, suppressionChange } from '../mail/feedback/store.ts'
 import { recipientHashes } from '../mail/send-once.ts'
 import { type Secret, secret } from '../secret.ts'
-import { type CopiedRow, PAGE } from './copy.ts'
+import { type CopiedRow, PAGE, partsOf } from './copy.ts'
 import { enrolments } from './enrolments.ts'
 import { byTable, TEXTS as ERASURE, PERSONAL } from './erasure.ts'
 import { feedback } from './feedback.ts'
@@ -179,6 +179,6 @@ export function* takeTold(told: Told): Steps<void> {
     const columns = Object.keys(rows[0] ?? {}).map(snakeCase)
     const insert = `${insertRows(table, columns.join(', '))} ${ADDED[table] ?? ''}`
     for (let start = 0; start < rows.length; start += PAGE)
-      yield* run(insert, { rows: rows.slice(start, start + PAGE) })
+      for (const part of partsOf(rows.slice(start, start + PAGE))) yield* run(insert, { rows: part })
   }
 }

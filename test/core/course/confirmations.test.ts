@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { createCatalog } from '../../../src/core/course/catalog.ts'
+import { UNCONFIRMED_KEPT_MS } from '../../../src/core/course/due.ts'
 import type { CourseOptions } from '../../../src/core/course/open.ts'
 import type { CourseStore } from '../../../src/core/course/store.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/durations.ts'
@@ -17,6 +18,8 @@ import { addressOf, KEPT, openTestStore, type StoreKind } from '../../support/st
 
 const NEVER = new Promise<never>(() => {})
 const LEASE_MS = 90_000
+/** In the history, what an older build noted. */
+const BY_OLDER = { kind: 'confirmation', enrolment: 0, day: 0 } as const
 
 /** Processes on one store, and time that only the test lets pass. */
 async function world(kind: StoreKind) {
@@ -145,6 +148,38 @@ describe.each(KEPT)('confirmations on %s', (kind) => {
     it.answer(({ key }) => ({ kind: 'sent', id: key }))
     expect(await it.other.deliverMessages()).toBe(1)
     expect(await it.store.course.checkToken({ tokenHash, now: it.now() })).toBe('use')
+  })
+
+  test('a link that an older build mailed by its own retry stays the one that works', async () => {
+    const it = await world(kind)
+    it.answer(() => ({ kind: 'transient', scope: 'message', reason: 'busy' }))
+    await it.ask()
+    const { id } = (await it.store.course.find(ADA.identity)) ?? { id: '' }
+    it.pass(HOUR_MS)
+    const tokenHash = 'the hash of the token that it mailed itself'
+    await it.store.course.renewConfirmation({ id, tokenHash, now: it.now() })
+    await it.store.course.remember(id, { ...BY_OLDER, at: it.now(), outcome: 'sent' })
+    it.answer(({ key }) => ({ kind: 'sent', id: key }))
+    it.pass(HOUR_MS)
+    expect([await it.other.deliverMessages(), it.messages.length]).toEqual([0, 1])
+    expect(await it.store.course.checkToken({ tokenHash, now: it.now() })).toBe('use')
+  })
+
+  test('what an older build beside could not mail before it ended is mailed, once, and not while it may try again', async () => {
+    const it = await world(kind)
+    const { course } = it.store
+    const who = { course: 'quantum', identity: ADA.identity, address: ADA.spelling, id: 'older-build' }
+    await course.requestConfirmation({ ...who, tokenHash: 'lost', language: 'de', now: it.now() })
+    await course.remember(who.id, { ...BY_OLDER, at: it.now(), outcome: 'transient' })
+    const mailed: number[] = []
+    for (let hour = 0; hour < 5; hour += 1) {
+      await course.pruneUnconfirmed(it.now() - UNCONFIRMED_KEPT_MS)
+      mailed.push(await it.other.deliverMessages())
+      it.pass(HOUR_MS)
+    }
+    expect(mailed).toEqual([0, 0, 1, 0, 0])
+    expect(it.messages.map(({ to }) => to.address)).toEqual([ADA.spelling])
+    expect(await it.other.confirm(it.token())).toBe('confirmed')
   })
 
   test('a confirmation that cannot be mailed while its link is of use is given up, and its history says so', async () => {
