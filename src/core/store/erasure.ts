@@ -39,9 +39,7 @@ function* keepListed(suppression: Suppression | undefined, identity: string, at:
   const before = known.get(identity) ?? newMailbox(identity)
   const kept = withoutTraces(before, suppressed(before, suppression).mailbox)
   yield* mailboxes.save([kept])
-  return kept.suppression
-    ? [{ what: 'suppressed', at, identity, suppression: kept.suppression } as const]
-    : []
+  return [{ what: 'suppressed', at, identity, suppression: kept.suppression ?? suppression } as const]
 }
 
 export function erasure({ write, scrub }: Sql) {
