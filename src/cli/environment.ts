@@ -155,7 +155,9 @@ export async function readWholeFile(context: Context, file: string, most: number
     if (error instanceof CommandError) throw error
     const code = codeOf(error)
     const why = READ_REFUSALS[code] ?? `the system says ${code || 'no more'}`
-    throw wrongUsage(`cannot read ${file}: ${why}.`)
+    // What was given in place of a file may be the secret itself.
+    const named = file.replace(/^(AGE-SECRET-KEY-|[A-Z]\w*=).+/s, '$1…')
+    throw wrongUsage(`cannot read ${named}: ${why}.`)
   }
 }
 

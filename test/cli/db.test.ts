@@ -91,6 +91,15 @@ test('a backup and its restore, by the command line', async () => {
   expect((await db('restore', 'b.sqlite.zst', '--data', 'third', ...beside)).stdout).toMatch(
     /^the journal ends at \d{4}-.*Z: people who left later are mailed again$/m,
   )
+  // What is given in place of a file may be the secret itself.
+  for (const [option, given, said] of [
+    ['--identity', 'AGE-SECRET-KEY-1CANARY', 'AGE-SECRET-KEY-…'],
+    ['--env-file', 'MAILER_API_KEY=canary', 'MAILER_API_KEY=…'],
+  ] as const)
+    expect(await db('restore', 'b.sqlite.zst', '--data', 'elsewhere', option, given)).toMatchObject({
+      code: 2,
+      stderr: `platformctl: cannot read ${said}: there is no such file; check the path.\n`,
+    })
   for (const option of ['--journal', '--sent-from']) {
     const named = (file: string) => db('restore', 'b.sqlite.zst', '--data', 'elsewhere', option, file)
     expect(await named('gone')).toMatchObject({

@@ -443,6 +443,7 @@ test('the status page is exported as files, which a second host can serve', asyn
       stderr: expect.stringContaining(stderr),
     })
   await fails(2, 'S3_KEY', 'https://s3.example/x')
+  for (const scheme of ['s3', 'ftp', 'gs']) await fails(2, 'no address of a bucket', `${scheme}://bucket/x`)
   const withKey = await it.run(['status', 'export', 'https://id:pa55w0rd@s3.example/x'])
   expect(withKey).toMatchObject({ code: 2, stderr: expect.stringContaining('S3_KEY and S3_SECRET') })
   expect(`${withKey.stdout}${withKey.stderr}`).not.toContain('pa55w0rd')

@@ -136,6 +136,31 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
     expect(await next.deliver()).toBe(0)
   })
 
+  test('nobody without the store can compute the Message-ID of a mail, which all processes and attempts share', async () => {
+    const it = await world(kind)
+    const ids = async (platform: ReturnType<typeof it.open>, mail: SendEmailInput) => {
+      it.answer(() => DOWN)
+      await platform.sendEmail(mail)
+      await platform.deliver()
+      it.pass(HOUR_MS)
+      it.takes('provider-1')
+      expect(await platform.sendEmail(mail)).toMatchObject({ sent: true })
+      await platform.deliver()
+      return it.messages.splice(0).map(({ messageId }) => messageId.split('@')[0])
+    }
+    const found = [...(await ids(it.open(), { ...AT_ONCE, key: '1' })), ...(await ids(it.open(), MAIL))]
+    expect(found).toHaveLength(4)
+    const [first, again, queued, delivered] = found
+    expect([first, queued]).toEqual([again, delivered])
+    const elsewhere = await world(kind)
+    await elsewhere.open().sendEmail({ ...AT_ONCE, key: '1' })
+    const [other] = elsewhere.messages.map(({ messageId, key }) => [
+      messageId.split('@')[0],
+      key.split('.')[1],
+    ])
+    for (const id of [first, queued]) expect([...(other ?? []), undefined]).not.toContain(id)
+  })
+
   test('a program without a daemon looks each minute for the mails that failed, and no more once it is closed', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     onTestFinished(() => void vi.useRealTimers())

@@ -5,7 +5,7 @@ export const define: Define = ({ platform: { services, courses } }) => {
   const served = services.flatMap(({ name, port }) => (port === undefined ? [] : [name])).join(', ')
   const course = courses.length === 0 ? '' : ', and its course on a clock that passes a day in a few seconds'
   return command({
-    description: `Run the whole platform on this machine: its services (${served}), an SQLite file in a temporary folder, a mail inbox${course}. Nothing leaves this machine; Ctrl-C leaves nothing behind.`,
+    description: `Run the whole platform on this machine: its services (${served}), an SQLite file in a temporary folder, a mail inbox${course}. Nothing leaves this machine but what your own probes ask; Ctrl-C leaves nothing behind.`,
     examples: ['', '--day 1 --exit'],
     inputs: {
       '--address <address>': value(

@@ -9,7 +9,7 @@ import { assertExists, openLocal, storeAddress, storeFaultError } from '../local
 
 export function openPublisher({ clock, cwd }: Context, env: Environment, target: string) {
   if (!isAddress(target)) {
-    if (/^https?:/i.test(target))
+    if (/^[a-z][a-z\d+.-]+:\/\//i.test(target))
       throw wrongUsage(
         'the target is no address of a bucket: https://HOST/BUCKET, without name, password or query; S3_KEY and S3_SECRET hold them.',
       )

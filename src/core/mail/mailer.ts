@@ -88,6 +88,8 @@ export interface Mail extends Pick<Message, 'to' | 'date' | 'attachments'> {
   readonly label?: string
   /** Unique name of this message (`course.sub_1.2.day-3`): the idempotency key and the Message-ID derive from it. */
   readonly about: string
+  /** Of a name that can be guessed, its keyed hash for the Message-ID, which proves that a bounce is about our mail. */
+  readonly seal?: string
   /** In place of the configured sender. */
   readonly from?: Mailbox | undefined
   /** In place of any sender and Reply-To: those of an attempt that may have delivered it. */
@@ -124,7 +126,7 @@ export interface Mailer extends Pick<Transport, 'verify' | 'close'> {
   /** Loads everything that sending needs, without connecting: a file that is missing is found now and not at the first mail. */
   prepare(): Promise<void>
   /** The Message-ID that such a mail has, without angle brackets; undefined when not configured. */
-  messageId(mail: Pick<Mail, 'template' | 'label' | 'about' | 'from'>): string | undefined
+  messageId(mail: Pick<Mail, 'template' | 'label' | 'about' | 'seal' | 'from'>): string | undefined
   /** The complete message; rejects with a SlotError when the slots do not fit the template. */
   compose(mail: Mail): Promise<Message>
   /** Never rejects. `recorded`: see `Transport`. */

@@ -53,7 +53,7 @@ export function openMailer(input: {
     async prepare() {
       await Promise.all([compiled(), transport()])
     },
-    messageId: (mail) => `${digestOf(mail)}@${senderOf(mail.from ?? sender).domain}`,
+    messageId: (mail) => messageIdOf(mail, senderOf(mail.from ?? sender).domain),
     compose,
     async send(mail, signal, recorded) {
       const message = await compose(mail).catch(composeFault)
@@ -140,7 +140,6 @@ export function composeMessage(
   const list = link === undefined ? 'account' : (mail.stream ?? 'course')
   const rendered = renderMail(compiled, slots)
   const { domain, id: sender } = senderOf(from)
-  const digest = digestOf(mail)
   // Usually this is the link in the body, which was already checked with the slots.
   if (link !== undefined && link !== slots.unsubscribeUrl && !isSafeUrl(link))
     throw new Error('the unsubscribe link is not an address')
@@ -158,8 +157,8 @@ export function composeMessage(
   if (LINE_END.test(rendered.subject) || LINE_END.test(from.name ?? '') || LINE_END.test(to.name ?? ''))
     throw new Error('a header field holds a line end')
   return {
-    key: `${label}.${digest}`,
-    messageId: `${digest}@${domain}`,
+    key: `${label}.${digestOf(mail)}`,
+    messageId: messageIdOf(mail, domain),
     date,
     from,
     to,
@@ -171,9 +170,14 @@ export function composeMessage(
   }
 }
 
+type Named = Pick<Mail, 'template' | 'label' | 'about'>
+
 /** A hash, because what a mail is about may hold more characters than a Message-ID or a provider's key allows. */
-const digestOf = ({ template, label = template, about }: Pick<Mail, 'template' | 'label' | 'about'>) =>
+const digestOf = ({ template, label = template, about }: Named) =>
   hash('sha256', `${label} ${about}`, 'base64url').slice(0, 32)
+
+const messageIdOf = ({ seal, about, ...mail }: Named & Pick<Mail, 'seal'>, domain: string) =>
+  `${digestOf({ ...mail, about: seal ?? about })}@${domain}`
 
 /** The domain of a sender, and 12 characters that stay the same for it: most messages have one sender. */
 const senderOf = perObject((from: Mailbox) => {

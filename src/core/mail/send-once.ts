@@ -32,7 +32,7 @@ export interface QueuedMail {
  * names its record in place of slots: its link is not stored a second time.
  */
 export interface MailPayload
-  extends Pick<Mail, 'template' | 'about' | 'from' | 'headers' | 'unsubscribeUrl'> {
+  extends Pick<Mail, 'template' | 'about' | 'seal' | 'from' | 'headers' | 'unsubscribeUrl'> {
   readonly compiled: CompiledMail
   readonly name?: string | undefined
   readonly slots?: Mail['slots']
@@ -199,7 +199,7 @@ function sendWithin(mailer: Mailer, timer: Timer, since = timer.monotonic(), kee
 export async function sendOnce(
   { mailer, compiled }: { readonly mailer: Mailer; readonly compiled: () => Promise<CompiledMails> },
   kept: KeptMail | undefined,
-  mail: Mail,
+  asked: Mail,
   how: {
     readonly key: string
     readonly now: number
@@ -216,13 +216,14 @@ export async function sendOnce(
 ): Promise<MailAnswer> {
   if (kept === undefined) {
     const { send, end } = sendWithin(mailer, systemClock)
-    return send(mail).then(answerOf).finally(end)
+    return send(asked).then(answerOf).finally(end)
   }
   const { now, identity, isStored, record } = how
   const { sentMail, addressKey, queue, timer } = kept
   const since = timer.monotonic()
   // A hash, so that subjects and ids of records are not stored a second time.
   const key = digest(how.key)
+  const mail = { ...asked, seal: keyedHash(addressKey, `message ${how.key}`) }
   const ready = queue && (await queueable(mail, record))
   if (typeof ready === 'string') return notSent(ready)
   const noted = sentMail.begin({

@@ -100,7 +100,7 @@ export const hostOf = ({ hostname }: URL) => hostname.replace(/^\[(.*)\]$/, '$1'
 /** Whether an address is of this machine: between its programs there is nobody to listen or to intervene. */
 export const isHere = (url: URL): boolean => {
   const host = hostOf(url)
-  return ['localhost', '::1', '::', '0.0.0.0'].includes(host) || (isIP(host) === 4 && host.startsWith('127.'))
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
 }
 
 const PORTS: Readonly<Record<string, number>> = { 'https:': 443, 'smtps:': 465, 'smtp:': 587 }

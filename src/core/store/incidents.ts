@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../audit.ts'
+import { type AuditEntry, withoutAddresses } from '../audit.ts'
 import type { QueuedMessage } from '../delivery/messages.ts'
 import type { JobRecord } from '../delivery/retries.ts'
 import { MOST_SKEW_MS } from '../durations.ts'
@@ -215,7 +215,8 @@ export function incidents({ one, read, write }: Sql): model.IncidentStore {
     }
   }
   /** An operator's change of an incident, and what comes next for the channels that hear of it. */
-  const amend = (query: string, { audit, ...input }: { id: string; now: number; audit?: AuditEntry }) =>
+  type Amended = { id: string; now: number; reason?: string; audit?: AuditEntry }
+  const amend = (query: string, { audit, ...input }: Amended) =>
     write(function* () {
       yield* lock(SPACE.alerts, 'incidents')
       if ((yield* run(query, input)) === 0) return false
@@ -250,7 +251,7 @@ export function incidents({ one, read, write }: Sql): model.IncidentStore {
         return { repaired }
       }),
     acknowledge: (input) => amend(TEXTS.acknowledge, input),
-    resolve: (input) => amend(TEXTS.resolve, input),
+    resolve: (input) => amend(TEXTS.resolve, { ...input, reason: withoutAddresses(input.reason) }),
     find: async (id) => (await one(byId(id)))[0],
     list: (limit) => one(found(all(TEXTS.list, { limit }))),
     unfinished: (now) => read(() => unfinished(now)),
@@ -313,7 +314,8 @@ export function incidents({ one, read, write }: Sql): model.IncidentStore {
       }),
     async silence(silence) {
       const { from: now } = silence
-      await one(run(TEXTS.silence, silence))
+      const [reason, by] = [silence.reason, silence.by].map(withoutAddresses)
+      await one(run(TEXTS.silence, { ...silence, reason, by }))
       return (await one(first<model.Silence>(TEXTS.silenceAt, { now })))?.until ?? now
     },
     announce: ({ translations: said, ...announcement }, now) =>

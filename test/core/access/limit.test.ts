@@ -275,6 +275,10 @@ test('the script is named by its hash, and sent whole to a store that does not k
   ])
   expect(again).toEqual(rest)
   expect(rest.join()).not.toContain('192.0.2.77')
+  // Nor anything in which all addresses can be tried.
+  expect(rest.join()).not.toContain(
+    createHash('sha256').update('192.0.2.77').digest('base64url').slice(0, 22),
+  )
 })
 
 test('while the shared store is down it is asked every two seconds, and no more once the limiter is closed', async () => {

@@ -90,7 +90,7 @@ describe.each(STORES.filter((kind) => kind !== 'memory'))('%s', (kind) => {
     await send('webhook')
     const resolve = (id: string, now = NOW) => {
       const entry = audited('resolve-incident', now, id)
-      return incidents.resolve({ id, now, by: 'ada', reason: 'removed', audit: entry })
+      return incidents.resolve({ id, now, by: 'ada', reason: 'as bob@example.com asked', audit: entry })
     }
     // On PostgreSQL, either of two at once may be the first.
     const answers = await Promise.all([resolve('a'), resolve('a'), resolve('b')])
@@ -104,7 +104,7 @@ describe.each(STORES.filter((kind) => kind !== 'memory'))('%s', (kind) => {
     await send('webhook', 'mail')
     expect(told).toEqual(['webhook opened', 'webhook closed ada'])
     expect(await audit.list(9)).toMatchObject([{ action: 'resolve-incident', subject: 'a' }])
-    expect(await incidents.list(1)).toMatchObject([{ closedAt: NOW, resolvedReason: 'removed' }])
+    expect(await incidents.list(1)).toMatchObject([{ closedAt: NOW, resolvedReason: 'as [address] asked' }])
     await openIncident(incidents, incident('c'))
     // A clock that is behind ends nothing before it began.
     expect(await resolve('c', NOW - 5)).toBe(true)
@@ -197,7 +197,13 @@ describe.each(STORES.filter((kind) => kind !== 'memory'))('%s', (kind) => {
       await change(incidents, at, { opens, told: [{ incident: id, kind: 'opened', channel: 'webhook', at }] })
     }
     await change(incidents, NOW + 9, {}, CHANNELS)
-    await incidents.silence({ from: NOW, until: NOW + 1, reason: 'deploy', by: 'ci' })
+    await incidents.silence({
+      from: NOW,
+      until: NOW + 1,
+      reason: 'for bob@example.com',
+      by: 'ci@example.com',
+    })
+    expect(await incidents.silenceAt(NOW)).toMatchObject({ reason: 'for [address]', by: '[address]' })
     for (const [id, until] of [
       ['gone', NOW],
       ['here', NOW + 1],

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
 import { once, succeeds } from '../../calls.ts'
 import type { Settings } from '../../env/settings.ts'
 import type { Host } from '../../host.ts'
@@ -33,8 +33,8 @@ export function sharedCounter(url: string, token: Secret, timeoutMs: number) {
   return {
     async take(policy: Policy, client: string): Promise<RateLimitDecision> {
       const each = interval(policy)
-      // A client's address does not belong in a shared store, and its hash counts as well.
-      const hash = createHash('sha256').update(client).digest('base64url').slice(0, 22)
+      // A client's address does not belong in a shared store, and a hash that nobody can try counts as well.
+      const hash = createHmac('sha256', token.reveal()).update(client).digest('base64url').slice(0, 22)
       const rest = ['1', `platformctl:limit:${policy.name}:${hash}`, `${each}`, `${each * policy.quota}`]
       let answer = await command('EVALSHA', SCRIPT_HASH, ...rest)
       if (answer.error?.includes('NOSCRIPT')) answer = await command('EVAL', SCRIPT, ...rest)

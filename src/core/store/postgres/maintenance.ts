@@ -144,7 +144,7 @@ const repeatsIn = (schema: string) => `SELECT count(*) AS repeats
 /** What the rows of the replaced store say, once it is known to be the same store. */
 async function entriesOfReplaced(restored: Sql, other: Sql, schema: string) {
   if (!/^[a-z_]\w{0,62}$/.test(schema))
-    throw refusal`${schema} is neither the address of a database nor the name of a schema: --from postgres://… or --from platformctl_before.`
+    throw refusal`--from names neither the address of a database nor a schema: --from postgres://… or --from platformctl_before.`
   const placeIn = ({ one }: Sql, name: string) =>
     one(scalar<string>(PLACE_OF, { table: `${name}.subscription_event` }))
   const place = await placeIn(other, schema)
