@@ -91,14 +91,11 @@ export function setOptOut(out: boolean): void {
 }
 
 /** Whether a storage took an item: not with a full quota, or where it can only be read. */
-export function write(storage: Storage, key: string, value: string): boolean {
-  try {
+export const write = (storage: Storage, key: string, value: string): boolean =>
+  attempt(() => {
     storage.setItem(key, value)
     return true
-  } catch {
-    return false
-  }
-}
+  }) ?? false
 
 /**
  * May anything be recorded or reported? Read anew each time, so that an objection counts at once and in all tabs: the

@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs'
 import { writeWhole } from '../core/daemon-record.ts'
+import { faultOf } from '../core/errors.ts'
 import {
   INCIDENTS_KEPT,
   type IncidentStore,
@@ -51,12 +52,8 @@ export async function openSpareAlerts(files: readonly string[], known: readonly 
     async keep(now: number): Promise<void> {
       if (files.length === 0) return
       const kept: KnownAlerts = { ...(await all()), silence: await incidents.silenceAt(now) }
-      const written = files.find((file) =>
-        attempt(() => {
-          writeWhole(file, JSON.stringify(kept))
-          return true
-        }),
-      )
+      const text = JSON.stringify(kept)
+      const written = files.find((file) => faultOf(() => writeWhole(file, text)) === undefined)
       // The others are older; while none can be written, they are better than nothing.
       if (written !== undefined) remove(files.filter((file) => file !== written))
     },
