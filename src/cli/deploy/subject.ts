@@ -135,10 +135,7 @@ function inside(folder: string, file: string, next = ''): string {
 export const yamlName = (name: string) =>
   /^(?:\d.*|y|yes|n|no|on|off|true|false|null|@.*|.*[^\w.@+/-].*)$/is.test(name) ? JSON.stringify(name) : name
 
-function packagesIn(
-  folder: string,
-  isImporting: boolean,
-): Partial<Pick<Subject, 'tarballs' | 'isLocked' | 'manifests'>> {
+function packagesIn(folder: string, isImporting: boolean) {
   const file = path.join(folder, 'package-lock.json')
   if (!existsSync(file)) return {}
   const lock = attempt(() => JSON.parse(readFileSync(file, 'utf8')) as Lock)

@@ -203,9 +203,8 @@ export function nextDay({ sentDays, lessons }: Pick<Subscription, 'sentDays' | '
 }
 
 /** In the middle of a course, or subscribed to notices, which have no end. */
-export const isUnderWay = (
-  record: Pick<Subscription, 'course' | 'state' | 'sentDays' | 'lessons'>,
-): boolean => record.state === 'confirmed' && (record.course === NOTICES || nextDay(record) !== undefined)
+export const isUnderWay = (record: Pick<Subscription, 'course' | 'state' | 'sentDays' | 'lessons'>) =>
+  record.state === 'confirmed' && (record.course === NOTICES || nextDay(record) !== undefined)
 
 /** Ended because no mail may go to its address; only an operator can change that. */
 export const isSuppressed = ({ problem }: Pick<Subscription, 'problem'>): boolean =>

@@ -121,10 +121,7 @@ export function dependenciesOf(
 }
 
 /** What is reached from these, and they themselves. */
-export function reachable<Item>(
-  from: Iterable<Item>,
-  next: (item: Item) => Iterable<Item>,
-): ReadonlySet<Item> {
+export function reachable<Item>(from: Iterable<Item>, next: (item: Item) => Iterable<Item>) {
   const reached = new Set(from)
   // A set also visits what is added while it is iterated.
   for (const item of reached) for (const other of next(item)) reached.add(other)

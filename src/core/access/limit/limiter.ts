@@ -55,11 +55,7 @@ export function interval({ quota, windowSeconds }: Policy): Micros {
 }
 
 /** GCRA (ITU-T I.371): a quota is spent at once and comes back evenly, so that no edge of a window doubles it. */
-export function takeOne(
-  arrival: Micros | undefined,
-  now: Micros,
-  policy: Policy,
-): RateLimitDecision & { readonly arrival: Micros } {
+export function takeOne(arrival: Micros | undefined, now: Micros, policy: Policy) {
   const each = interval(policy)
   const burst = each * policy.quota
   const from = arrival === undefined || arrival < now ? now : arrival
