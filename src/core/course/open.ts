@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { auditEntry, type Operator, PROGRAM } from '../audit.ts'
+import { createUnderway } from '../calls.ts'
 import { createMails } from '../delivery/messages.ts'
 import { HOUR_MS, MINUTE_MS } from '../durations.ts'
 import { faultName } from '../errors.ts'
@@ -57,7 +58,7 @@ export function openCourse(options: CourseOptions) {
     keys: [linkKey, ...oldLinkKeys],
     signal: closing.signal,
   }
-  const pending = new Set<Promise<unknown>>()
+  const pending = createUnderway()
   let looking: NodeJS.Timeout | undefined
   /** Goes on after the answer; closing waits for it. A fault leaves the row, which the next process takes. */
   const inBackground = (work: Promise<unknown>) => {
@@ -67,8 +68,7 @@ export function openCourse(options: CourseOptions) {
         fault: faultName(error),
       }),
     )
-    pending.add(ended)
-    void ended.finally(() => pending.delete(ended))
+    void pending.during(ended)
   }
 
   const { engine, ...confirmations } = createConfirmations(host, { ...options, inBackground })
@@ -87,7 +87,7 @@ export function openCourse(options: CourseOptions) {
     // Ends what listens to a signal that outlives the call.
     const over = new AbortController()
     const stopped = untilAborted(AbortSignal.any([over.signal, ...(signal ? [signal] : [])]))
-    await within(LAST_MS, Promise.race([Promise.all(pending), stopped]), () => [])
+    await within(LAST_MS, Promise.race([pending.ended(), stopped]), () => [])
     over.abort()
   }
 
@@ -106,7 +106,7 @@ export function openCourse(options: CourseOptions) {
   }
 
   const run = createDispatcher(host, options)
-  const calls = new Set<Promise<unknown>>()
+  const calls = createUnderway()
   const dispatch: Dispatch = ({ signal, ...call }) => {
     wake()
     const both = AbortSignal.any([closing.signal, ...(signal ? [signal] : [])])
@@ -116,10 +116,7 @@ export function openCourse(options: CourseOptions) {
       await queueSent(both)
       return result
     })
-    const ended = Promise.allSettled([running])
-    calls.add(ended)
-    void ended.then(() => calls.delete(ended))
-    return running
+    return calls.during(running)
   }
 
   async function resolveOne(enrolment: Subscription, as: 'retry' | 'sent', operator: Operator) {
@@ -217,8 +214,8 @@ export function openCourse(options: CourseOptions) {
       await queueSent()
       closing.abort(new Error('the platform stops'))
       clearInterval(looking)
-      await Promise.all(calls)
+      await calls.ended()
     },
-    close: async () => void (await Promise.all(pending)),
+    close: async () => void (await pending.ended()),
   }
 }
