@@ -137,18 +137,12 @@ function identityOf(claims: Readonly<Record<string, unknown>>, now: number): Ide
   if (typeof exp !== 'number' || exp > now / 1000 + LONGEST_LIFE_SECONDS + CLOCK_TOLERANCE_SECONDS)
     return undefined
   // Strictly: a claim that is present and not plainly true was not verified, and `anon` is nobody's role.
-  if (
-    role === 'anon' ||
-    isAnonymous !== false ||
-    !VERIFIED_AT.every((part) => isVerified(part === undefined ? claims : claims[part]))
-  )
-    return undefined
+  // `email_verified` can be in the claims themselves, or in what the datastore knows of the account.
+  const accounts = [claims, claims.user_metadata, claims.app_metadata]
+  if (role === 'anon' || isAnonymous !== false || !accounts.every(isVerified)) return undefined
   if (typeof sub !== 'string' || typeof email !== 'string') return undefined
   return parseIdentity({ kind: 'person', subject: sub, email })
 }
-
-/** Where `email_verified` can be: in the claims themselves, or in what the datastore knows of the account. */
-const VERIFIED_AT = [undefined, 'user_metadata', 'app_metadata'] as const
 
 function isVerified(claims: unknown): boolean {
   const { email_verified: verified } = isRecord(claims) ? claims : {}
