@@ -6,6 +6,7 @@ import {
   nextStep,
   pointerFolders,
   pointersIn,
+  reachedUrls,
   readRecord,
   recordFile,
   shellWord,
@@ -67,7 +68,7 @@ export function findRunningDaemon(
   const readable = envFiles.filter(isReadable)
   for (const one of envFiles)
     if (!readable.includes(one)) say(`not read: ${one}, which the daemon was started with.`)
-  const urls = Object.assign({}, ...beside.filter(isRunning).map((one) => one.urls), record.urls)
+  const urls = Object.assign({}, ...[...beside.filter(isRunning), record].map(reachedUrls))
   const found = { definition, envFiles: readable, dataFolder, urls }
   say(`acting on the daemon that runs here: ${nextStep('', found).trim()}`)
   return found

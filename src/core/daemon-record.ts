@@ -100,6 +100,14 @@ export const readRecord = (folder: string): DaemonRecord | undefined =>
       : record
   })
 
+/** Where its services are reached from here: those of another container by the name of its host. */
+export const reachedUrls = ({ urls, host }: DaemonRecord): DaemonRecord['urls'] =>
+  host === hostname()
+    ? urls
+    : Object.fromEntries(
+        Object.entries(urls).map(([name, url = '']) => [name, url.replace(new URL(url).hostname, host)]),
+      )
+
 /** Of another machine or container: what its record says. */
 export function isRunning({
   pid,

@@ -283,6 +283,12 @@ test('without options a command acts on the one daemon that runs here, and says 
   await writeFile(at('data/daemon.json'), JSON.stringify({ ...one, urls: { web: urls.web }, others }))
   expect((await run(['health', '--service', 'agent'])).stdout).toContain('http://127.0.0.1:1')
   expect((await run(['health', '--service', 'api'])).stdout).not.toContain('http://127.0.0.1:2')
+  const elsewhere = [{ ...one, pid: 1, host: 'c4.invalid', urls: { agent: 'http://0.0.0.0:1' } }]
+  await writeFile(
+    at('data/daemon.json'),
+    JSON.stringify({ ...one, urls: { web: urls.web }, others: elsewhere }),
+  )
+  expect((await run(['health', '--service', 'agent'])).stdout).toContain('http://c4.invalid:1')
   await writeFile(at('data/daemon.json'), record)
   expect((await run(['course', 'status'], { cwd: at('srv') })).stderr).toContain(
     `a daemon runs here with --data ${at('data')}; name that`,

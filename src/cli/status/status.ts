@@ -1,5 +1,10 @@
-import { hostname } from 'node:os'
-import { type DaemonRecord, isRunning, readRecord, recordFile } from '../../core/daemon-record.ts'
+import {
+  type DaemonRecord,
+  isRunning,
+  reachedUrls,
+  readRecord,
+  recordFile,
+} from '../../core/daemon-record.ts'
 import { HOUR_MS } from '../../core/durations.ts'
 import { type Environment, readSettings } from '../../core/env/settings.ts'
 import { probeRemote, type RemoteHealth } from '../../core/health/prober.ts'
@@ -52,10 +57,8 @@ export async function gatherStatus(context: Context, options: Values<typeof STOR
   const answers = await Promise.all(
     [record, ...others].flatMap((one) =>
       context.platform.services.flatMap(({ name: service, health }) => {
-        const { [service]: own } = one.urls
-        if (own === undefined) return []
-        // A container is reached by the name of its host.
-        const url = one.host === hostname() ? own : own.replace(new URL(own).hostname, one.host)
+        const { [service]: url } = reachedUrls(one)
+        if (url === undefined) return []
         return isRunning(one)
           ? answerOf(context, { service, url, health, token })
           : { service, url, health: undefined }
