@@ -70,12 +70,10 @@ export interface Typed<
   ) => Promise<ExitCode | string | (Document extends DocumentedCommand ? Answer<Document> : never)>
 }
 
-export function command<const Of extends Inputs = None, Document extends Documented = undefined>({
-  document,
-  inputs,
-  run,
-  ...described
-}: Typed<Of, Document, None, []>): CommandData {
+export function command<const Of extends Inputs = None, Document extends Documented = undefined>(
+  typed: Typed<Of, Document, None, []>,
+): CommandData {
+  const { document, inputs, run, ...described } = typed
   return {
     ...described,
     inputs: { ...inputs, ...(document !== undefined && format('text', 'json')) },

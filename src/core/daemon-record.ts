@@ -109,11 +109,8 @@ export const reachedUrls = ({ urls, host }: DaemonRecord): DaemonRecord['urls'] 
       )
 
 /** Of another machine or container: what its record says. */
-export function isRunning({
-  pid,
-  host,
-  stoppedAt,
-}: Pick<DaemonRecord, 'pid' | 'stoppedAt'> & Partial<DaemonRecord>) {
+export function isRunning(record: Pick<DaemonRecord, 'pid' | 'stoppedAt'> & Partial<DaemonRecord>) {
+  const { pid, host, stoppedAt } = record
   if (stoppedAt !== undefined || (host ?? hostname()) !== hostname()) return stoppedAt === undefined
   // Linux keeps the number of a process that has ended until its parent has looked.
   if (/\) [ZX] /.test(attempt(() => readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? '')) return false
