@@ -80,6 +80,11 @@ test('an operator begins, lists and ends a course of a person, and the audit log
   const erase = ['course', 'erase', 'ada@example.com', '--yes']
   expect((await run(...erase)).out).toBe('erased; no course will mail the address again\n')
   expect((await run(...erase)).out).toBe('there was nothing to erase; no course will mail the address\n')
+  const database = new Database(path.join(folder, 'platform.sqlite'))
+  database.exec("INSERT INTO login_request VALUES ('login', 'Ada@example.com', '/login?t=1', 1)")
+  database.close()
+  const more = 'erased, with 1 other record about it; no course will mail the address again\n'
+  expect((await run(...erase)).out).toBe(more)
   expect(await run('course', 'enrol', 'ada@example.com')).toMatchObject({
     code: 1,
     err: expect.stringContaining('was erased and is not mailed again'),
@@ -110,6 +115,8 @@ test('a confirmation that is mailed again is said to be sent once it is, and not
     code: 0,
     stdout: 'a confirmation with a new link was sent\n',
   })
+  const exported = await run(['course', 'export', '--data', '.'], { cwd })
+  expect(exported.stdout).toMatch(/^bob@example.com,quantum,unconfirmed,,,0,7,/m)
 })
 
 test('a command says that it brings the store of an older build to its own schema, once', async () => {

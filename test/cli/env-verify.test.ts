@@ -71,7 +71,8 @@ test('one variable that differs, is missing or is extra fails, unless it may dif
   const url = await running(ENV)
   const { HEALTH_DEEP_TOKEN: _, ...open } = ENV
   for (const [state, file, code] of [
-    ['same', { ...open, HEALTH_DEEP_TOKEN_FILE: 'token' }, 0],
+    // Agent alone reads the index.
+    ['same', { ...open, HEALTH_DEEP_TOKEN_FILE: 'token', COURSE_INDEX_PATH: './index.json' }, 0],
     ['missing', { ...ENV, RATE_LIMIT_PER_MINUTE: '9' }, 1],
     ['extra', { ...ENV, LOG_LEVEL: '' }, 1],
     ['differs', { ...ENV, BUILD_STAMP: 'second' }, 0],

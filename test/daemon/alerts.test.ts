@@ -764,6 +764,22 @@ test.each([
   },
 )
 
+test('an incident that was acknowledged before the store failed gets no reminder from a process that only has the file', async () => {
+  const it = await scene()
+  const { run, pass } = restarts(it, [path.join(await emptyFolder(), 'alerts.json')])
+  await run(2, { mail: 'failing' })
+  const [id = ''] = it.incidents('opened')
+  await it.store.incidents.acknowledge({ id, now: Date.UTC(2026, 10, 21, 9, 3), by: 'ada' })
+  await run(1, { mail: 'failing' })
+  for (const broken of ['writes', 'all'] as const) {
+    it.state.broken = broken
+    await run(2, { mail: 'failing' })
+    pass(5 * 3600_000)
+  }
+  await run(2, { mail: 'failing' })
+  expect(it.told()).toEqual(['mail opened', 'mail acknowledged'])
+})
+
 test('what was kept of alerts stays while nothing can be written in its place, so that what was told still ends', async () => {
   const it = await scene()
   const file = path.join(await emptyFolder(), 'alerts.json')

@@ -38,6 +38,8 @@ test('replicas of one PostgreSQL are degraded while they run with different valu
   ]
   expect(await first(false)).toEqual({ state: 'ok', checked: false })
   expect([await first(), await second(), await first()]).toMatchObject(Array(3).fill({ state: 'ok' }))
+  // What web does not read is not what visitors get.
+  expect(await replica('d', { COURSE_INDEX_PATH: './index.json' })()).toMatchObject({ state: 'ok' })
   const other = replica('c', { RATE_LIMIT_PER_MINUTE: '71' })
   expect(await other()).toMatchObject({
     state: 'degraded',

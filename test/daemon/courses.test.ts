@@ -200,6 +200,12 @@ test('a course whose last lesson was sent is finished, and its lessons are count
   expect(await courses.list({ email: 'ada@example.com' })).toMatchObject([
     { course: 'pottery', state: 'finished', enrolment: 1, sent: 2, lessons: 2, nextAt: undefined },
   ])
+  expect(await courses.cancel(asked)).toEqual({ cancelled: false })
+  expect(await courses.list(asked)).toMatchObject([{ state: 'finished' }])
+  const [, link = ''] =
+    /https:\/\/www\.example\.com(\/api\/email\/unsubscribe\?\S+)/.exec(it.messages.at(-1)?.text ?? '') ?? []
+  await it.post(link, 'List-Unsubscribe=One-Click', { 'Content-Type': 'application/x-www-form-urlencoded' })
+  expect(await courses.list(asked)).toMatchObject([{ state: 'unsubscribed', sent: 2 }])
   expect(await courses.cancel({ email: 'nobody@example.com' })).toEqual({ cancelled: false })
   await expect(courses.cancel({ email: 'nobody' })).rejects.toMatchObject({ issues: [{ path: 'email' }] })
 })

@@ -392,6 +392,8 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
       { ...AT_ONCE, to: 'eve@example.com' },
     ])
       expect(await sendEmail(other)).toMatchObject({ sent: false, code: 'conflict' })
+    const slots = Object.fromEntries(Object.entries(MAIL.slots).toReversed()) as typeof MAIL.slots
+    expect(await sendEmail({ ...MAIL, slots })).toMatchObject({ sent: true })
     expect(await sendEmail({ ...AT_ONCE, key: 'exam.2' })).toEqual({ sent: true, id: 'provider-1' })
     expect(
       await sendEmail({ ...AT_ONCE, key: 'exam.2', slots: { ...MAIL.slots, exam: 'Wires' } }),

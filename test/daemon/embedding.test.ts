@@ -435,7 +435,13 @@ test('mail by a transport of the program’s own leaves from MAILER_FROM, which 
   const env = { MAILER_FROM: 'School <hello@school.example>', MAILER_REPLY_TO: 'help@school.example' }
   const { platform } = open(env, { mailer })
   const slots = { startUrl: 'https://www.example.com/' }
-  expect(await platform.mail.send('welcome', { to: 'ada@example.com', slots })).toMatchObject({ sent: true })
+  const mail = { to: 'ada@example.com', slots }
+  expect(await platform.mail.send('welcome', mail)).toMatchObject({ sent: true })
+  // A sender of its own changes nothing about where answers go.
+  await platform.mail.send('welcome', { ...mail, from: 'desk@school.example' })
+  expect(messages.pop()).toMatchObject({
+    ...{ from: { address: 'desk@school.example' }, replyTo: { address: 'help@school.example' } },
+  })
   expect(messages).toMatchObject([
     {
       from: { name: 'School', address: 'hello@school.example' },

@@ -253,6 +253,7 @@ describe.each(KEPT)('on %s', (kind) => {
     expect(await languages()).toEqual(['de', 'fr', 'de'])
     const { id = '' } = (await it.course.find(identity, 'drawing')) ?? {}
     expect(await it.course.set({ id, language: 'it' })).toBe(1)
+    expect(await it.course.set({ id, course: 'pottery', language: 'es' })).toBe(0)
     expect(await languages()).toEqual(['de', 'fr', 'it'])
     for (const one of await it.course.findPerson(identity)) expect(one.timeZone).toBe('Asia/Kolkata')
     expect(await it.course.set({ identity: 'eve@example.com', language: 'de' })).toBe(0)

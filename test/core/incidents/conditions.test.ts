@@ -85,6 +85,10 @@ test('paused courses are reported with the reason, and their lessons are not als
       lessonsDueSince: { at: NOW - DAY_MS, stalledAt: NOW - DAY_MS },
     }),
   ).toEqual({ courses_paused: '5 of 60 were reported as spam' })
+  // Nor are they well: a pause ends no alert about them.
+  const holds = [{ stream: 'course' as const, at: NOW, reason: 'spam' }]
+  const { probes } = conditionsReport({ ...WELL, holds, lessonsDueSince: {} }, NOW)
+  expect(probes).not.toHaveProperty('lessons_late')
 })
 
 test('one pause is one incident, whatever it holds, and a breaker that tripped before is another', () => {
@@ -104,6 +108,11 @@ test('one pause is one incident, whatever it holds, and a breaker that tripped b
     hold('notice', NOW - 1, 'links leak'),
   ]
   expect(reasons({ holds: two })).toEqual({ mail_paused: 'sign-in, notice: links leak; mail: wrong prices' })
+  const later = [hold('course', NOW - 1), hold('mail', NOW)]
+  expect(reasons({ holds: later })).toEqual({
+    courses_paused: 'wrong prices',
+    mail_paused: 'mail: wrong prices',
+  })
 })
 
 test('a disk is nearly full below a twentieth and 2 GB, or below 200 MB', () => {
