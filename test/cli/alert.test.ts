@@ -133,6 +133,19 @@ test('an alert that a pause or a silence holds is held in alert list and in mail
   expect(await queued()).toMatchObject({ due: 1, waiting: 1, held: 1 })
 })
 
+test('an alert that was given up counts as failed in the queue of mail until its incident is over', async () => {
+  const { data, alert, store } = await folder()
+  const reason = 'the webhook answered 410'
+  const gone = channelOf('webhook', async () => ({ kind: 'permanent', reason, hardBounce: true }))
+  const host = hostAt(() => NOW)
+  for (let round = 0; round < 2; round += 1) await tellDue(host, store.incidents, [gone])
+  const failed = async () =>
+    (await store.sending.queue(NOW)).find(({ stream }) => stream === 'alert')?.failed ?? 0
+  expect(await failed()).toBe(1)
+  await alert(['resolve', OPEN.id, '--reason', 'the probe was removed', '--data', data])
+  expect(await failed()).toBe(0)
+})
+
 test('ack records once who is looking at an incident', async () => {
   const { data, alert } = await folder()
   expect(await alert(['ack', 'abc', '--data', data])).toMatchObject({

@@ -196,7 +196,9 @@ test('a command with the data folder uses the definition that its daemon had, ru
   expect(listed.stderr).toContain(named(file))
   expect(listed.stdout).toContain('firing')
   await daemon.stop()
-  expect((await run(['course', 'list', ...data])).stdout).toContain('firing')
+  // The last of two names counts, as for the command itself.
+  for (const words of [data, ['--data', at('none'), ...data]])
+    expect((await run(['course', 'list', ...words])).stdout).toContain('firing')
   await rm(file)
   expect(await run(['course', 'list', ...data])).toMatchObject({
     exitCode: 2,

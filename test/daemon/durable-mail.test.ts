@@ -36,6 +36,7 @@ async function world(kind: 'memory' | 'sqlite' | 'postgres') {
   const store = await openTestStore(address, () => elapsed)
   const messages: Message[] = []
   const broken = new Set<string>()
+  const gone = new Set(['gone'])
   const { promise: hanging, resolve: release } = Promise.withResolvers<Outcome>()
   let answer: () => Outcome | Promise<Outcome> = () => ({ kind: 'sent', id: 'provider-1' })
   const open = (env: Record<string, string> = {}, compiled = learning.mails.compiled) => {
@@ -58,7 +59,7 @@ async function world(kind: 'memory' | 'sqlite' | 'postgres') {
         ...store.directory,
         async findLoginRequest({ id }) {
           if (broken.has(id)) throw new TypeError('the record is no longer there')
-          return id === 'gone' ? undefined : { address: `${id}@example.org`, url: LINK }
+          return gone.has(id) ? undefined : { address: `${id}@example.org`, url: LINK }
         },
       },
     })
@@ -80,6 +81,7 @@ async function world(kind: 'memory' | 'sqlite' | 'postgres') {
     store,
     messages,
     broken,
+    gone,
     hang: () => hanging,
     sent: (count: number) => expect.poll(() => messages.length).toBe(count),
     suppress: async ({ mailService }: OpenedPlatform, cause: 'manual' | 'complaint') => {
@@ -548,7 +550,22 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
     expect(await platform.deliver()).toBe(1)
   })
 
-  test('an erasure removes what has not left, and a record that is gone ends its mail', async () => {
+  test('a sign-in mail whose record is gone is given up, and nothing is kept of it but that', async () => {
+    const it = await world(kind)
+    it.answer(() => DOWN)
+    const platform = it.open()
+    await platform.signIn('alan')
+    await it.sent(1)
+    it.gone.add('alan')
+    it.takes('late')
+    it.pass(MINUTE_MS)
+    expect(await platform.deliver()).toBe(0)
+    expect(await byHand(it.address, 'SELECT address, payload, reason FROM message')).toEqual([
+      { address: null, payload: '', reason: 'its record is gone' },
+    ])
+  })
+
+  test('an erasure removes what has not left', async () => {
     const it = await world(kind)
     it.answer(() => DOWN)
     const platform = it.open()

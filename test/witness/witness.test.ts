@@ -31,12 +31,12 @@ import { NOTHING_SEEN } from '../../src/witness/votes.ts'
 import { otherPlatform, startWitness } from '../../src/witness/witness.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
-import { channelOf, hostAt, tellDue } from '../support/incidents.ts'
+import { channelOf, hostAt, incidentWith, openIncident, tellDue } from '../support/incidents.ts'
 import { S3_KEY, s3Storage } from '../support/s3.ts'
 import { recordLearningDays } from '../support/sample-health.ts'
 import { serve, serveBodies } from '../support/servers.ts'
 import { standingClock } from '../support/standing-clock.ts'
-import { openTestStore } from '../support/stores.ts'
+import { addressOf, openTestStore } from '../support/stores.ts'
 import { testTransport } from '../support/test-transport.ts'
 
 const SECRETS = {
@@ -318,7 +318,7 @@ test('the platform and the other witnesses may be behind a path', async () => {
 
 test('what operators announce, add to it and withdraw again is on the page of a witness with its next round', async () => {
   const clock = clockAt(Date.now())
-  const store = await openTestStore(undefined)
+  const store = await openTestStore(await addressOf('postgres'))
   const home = await platform({ WITNESS_SECRET }, { store, clock: { ...systemClock, now: () => clock.at } })
   const it = await witness({ name: 'a', platform: home.url, clock })
   const ask = await pages(it, clock)
@@ -336,6 +336,11 @@ test('what operators announce, add to it and withdraw again is on the page of a 
   expect(await shows(update.text)).toBe(true)
   await store.incidents.withdraw({ id: 'a1', now: clock.at })
   expect(await shows()).toBe(false)
+  await openIncident(store.incidents, incidentWith({ id: 'mail-1', openedAt: clock.at }))
+  await shows()
+  const other = { ...update, id: 'u2', subject: 'mail-1', text: 'A new line is laid' }
+  await store.incidents.update({ ...other, at: clock.at })
+  expect(await shows(other.text)).toBe(true)
   // Where nothing has changed, the status is signed again after a while, so that its ages stay right.
   const told = () => it.known().snapshot?.at
   const before = told()

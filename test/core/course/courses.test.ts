@@ -218,6 +218,8 @@ describe.each(KEPT)('on %s', (kind) => {
     }
     const again = 'again@example.com'
     await subscribe(again, { language: 'de', timeZone: 'Asia/Kolkata' })
+    const exported = { state: 'unconfirmed', lessons: pottery.lessons.length }
+    expect((await it.course.people().next()).value).toMatchObject([exported])
     it.pass(HOUR_MS + 1)
     expect(await it.course.confirmAgain(again)).toMatchObject({ kind: 'sent', queued: true })
     await it.course.close()

@@ -92,6 +92,7 @@ async function world(kind: StoreKind, ...subscribers: string[]) {
     answer: it.answer,
     pass: it.pass,
     beforeItsTurn: (happens: () => Promise<unknown>) => {
+      isComposed = false
       meanwhile = happens
     },
     subscribe,
@@ -237,6 +238,17 @@ describe.each(KEPT)('notices on %s', (kind) => {
         (it) => it.silences(HOUR),
         // It waits, and is still news afterwards.
         ['ada opened mail-1'],
+      ],
+      [
+        'about an end, a silence begins',
+        async (it) => {
+          await it.opens('mail')
+          await it.round()
+          it.messages.length = 0
+          await it.closes('mail')
+        },
+        (it) => it.silences(HOUR),
+        ['ada closed mail-1'],
       ],
     ],
   )(

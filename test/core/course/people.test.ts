@@ -48,7 +48,8 @@ describe.each(KEPT)('on %s', (kind) => {
     const exported = await all(before.course.people())
     expect(exported).toHaveLength(10)
     const left = exported.find(({ state }) => state === 'unsubscribed')
-    expect(left).toMatchObject({ sentLessons: lessons(1), nextAt: undefined })
+    const consentHow = 'enrolled by a program or an operator'
+    expect(left).toMatchObject({ sentLessons: lessons(1), nextAt: undefined, consentHow })
     const json = JSON.stringify({ version: 1, enrolments: exported })
     const csv = CSV_HEAD + exported.map(personLine).join('')
     for (const text of [json, csv]) {

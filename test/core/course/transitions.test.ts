@@ -73,8 +73,8 @@ test('an enrolment sets the course, its times and its subscriber’s zone and la
 })
 const NOWS = { now: NOW + 2 * HOUR, fraction: 0, next: undefined }
 
-test('on a suppressed address an enrolment ends at once, as dead after a bounce and as suppressed after a complaint', () => {
-  const on = (cause: 'hard-bounce' | 'complaint') =>
+test('on a suppressed address an enrolment ends at once, as dead after a bounce and as suppressed after a complaint or by hand', () => {
+  const on = (cause: 'hard-bounce' | 'complaint' | 'manual') =>
     enrol(ada, { ...begin, suppression: { cause, at: 5, reason: 'r', source: 'operator' } })
   expect(changes(enrolled, on('hard-bounce'))).toEqual({
     state: 'unsubscribed',
@@ -84,7 +84,7 @@ test('on a suppressed address an enrolment ends at once, as dead after a bounce 
     problem: { kind: 'bounced', reason: 'r', since: NOW },
   })
   expect(on('complaint').problem).toEqual({ kind: 'suppressed', reason: 'r', since: NOW })
-  for (const one of [on('hard-bounce'), on('complaint')]) {
+  for (const one of [on('hard-bounce'), on('complaint'), on('manual')]) {
     expect(enrolRefusal(one)).toBe('suppressed')
     expect(undoUnsubscribe(one, NOW)).toBeUndefined()
     expect(wantsConfirmation(one, { count: 0, newestAt: undefined }, NOW)).toBe(false)
