@@ -1,4 +1,5 @@
 import { type Mailbox, parseAddress, parseMailbox } from '../address.ts'
+import { durationText } from '../durations.ts'
 import { isRecord, parsedJson } from '../is-record.ts'
 import { isBearerToken, type Secret, splitList } from '../secret.ts'
 import { connectsInClear, travelsInClear, trustsEverybody } from './exposure.ts'
@@ -69,10 +70,16 @@ export type Exposure = 'trusts-everybody' | 'plain-http' | 'store-without-tls'
 
 const matching = (pattern: RegExp) => (text: string) => (pattern.test(text) ? text : undefined)
 const uncontrolled = (text: string) => (hasControl(text) ? undefined : text)
+/** `1m to 1d`, `512 to 10,000 bytes` */
+export function rangeText(kind: string, range: readonly number[]): string {
+  if (kind === 'duration') return range.map((ms) => durationText(ms).replace(/ |in/g, '')).join(' to ')
+  return range.map((bound) => bound.toLocaleString('en')).join(' to ') + (kind === 'bytes' ? ' bytes' : '')
+}
+
 const bounded =
-  (what: string, unit = '', unbounded = what) =>
+  (kind: string, what: string, unbounded = what) =>
   ({ range }: Narrowed) =>
-    range ? `${what} from ${range[0]} to ${range[1].toLocaleString('en')}${unit}` : unbounded
+    range ? `${what} from ${rangeText(kind, range)}` : unbounded
 const WHOLE_NUMBERS = [0, Number.MAX_SAFE_INTEGER] as const
 
 const PLAIN_HTTP = { id: 'plain-http', in: travelsInClear } as const
@@ -160,7 +167,7 @@ export const KINDS = {
   },
   integer: {
     parse: (text, { range: [low, high] = WHOLE_NUMBERS }) => parseInteger(text, low, high),
-    expected: bounded('a whole number', '', 'a whole number, 0 or more'),
+    expected: bounded('integer', 'a whole number', 'a whole number, 0 or more'),
     type: 'number',
     example: '10',
     measured: true,
@@ -168,7 +175,7 @@ export const KINDS = {
   },
   number: {
     parse: parseNumber,
-    expected: bounded('a number'),
+    expected: bounded('number', 'a number'),
     type: 'number',
     example: '1.5',
     measured: true,
@@ -183,7 +190,7 @@ export const KINDS = {
   },
   duration: {
     parse: parseDuration,
-    expected: bounded('a duration such as 500ms, 30s, 5m, 2h or 1d', ' ms'),
+    expected: bounded('duration', 'a duration such as 500ms, 30s, 5m, 2h or 1d'),
     type: 'number',
     gives: 'milliseconds',
     example: '30s',
@@ -193,7 +200,7 @@ export const KINDS = {
   },
   bytes: {
     parse: parseBytes,
-    expected: bounded('a size such as 512B, 10MB or 1GiB', ' bytes'),
+    expected: bounded('bytes', 'a size such as 512B, 10MB or 1GiB'),
     type: 'number',
     gives: 'bytes',
     example: '10MB',

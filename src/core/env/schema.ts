@@ -1,5 +1,6 @@
 import type { Contract, Variable } from './contract.ts'
 import type { Requirement, RuleCondition } from './definition.ts'
+import { rangeText } from './kinds.ts'
 import { type Rule, whenRequired } from './rule.ts'
 import { fileNameOf } from './secret-files.ts'
 
@@ -103,13 +104,23 @@ export function exampleFile(contract: Contract): string {
   /** `Required in production.`, or nothing. */
   const needed = (required: Requirement | undefined) =>
     required && `Required${whenRequired(required, (name) => contract.find(name) !== undefined)}.`
-  const block = ({ name, summary, example, required, services, range, of, default: unset }: Variable) => {
+  const block = ({
+    name,
+    kind,
+    summary,
+    example,
+    required,
+    services,
+    range,
+    of,
+    default: unset,
+  }: Variable) => {
     const sentences = [
       // It may be written with its full stop or without.
       summary?.replace(/[^.!?]$/, '$&.'),
       needed(required),
       `Read by ${services.join(', ')}.`,
-      range && `From ${range[0]} to ${range[1]}.`,
+      range && `From ${rangeText(kind, range)}.`,
       of && `One of ${of.join(', ')}.`,
       unset !== undefined && `Default: ${unset}.`,
     ]
