@@ -158,7 +158,14 @@ test('visitors’ events are backed up during writes, verified, and restored tog
     ),
   })
   expect((await db('verify')).stdout).toMatch(/✔ the file of analytics is sound\n$/)
-  await db('backup', 'e.sqlite.age', '--recipient', await identityToRecipient(await generateIdentity()))
+  const [own, second] = [await generateIdentity(), await generateIdentity()]
+  await writeFile(path.join(cwd, 'keys'), `# ours\n${await identityToRecipient(own)}\n`)
+  await writeFile(path.join(cwd, 'id'), `${own}\n`)
+  const to = ['--recipient', await identityToRecipient(second), '--recipient', 'keys']
+  await db('backup', 'e.sqlite.age', ...to)
+  // Each recipient can read it, also one that is named in a file.
+  const opening = ['--identity', 'id', '--without-journal', '--data', 'opened']
+  expect(await db('restore', 'e.sqlite.age', ...opening)).toMatchObject({ code: 0 })
   for (const name of ['e.sqlite.age', 'e-analytics.sqlite.age'])
     expect((await readFile(path.join(cwd, name), 'latin1')).slice(0, 21)).toBe('age-encryption.org/v1')
   await append(2)

@@ -164,6 +164,12 @@ test('a store of another platform is refused with both names until it is adopted
     exitCode: 2,
     stderr: expect.stringContaining('belongs to the platform "Glaze School"'),
   })
+  // Only --no-config says that the definition does not matter.
+  const more = { STORE_URL: `sqlite:${at('data/platform.sqlite')}` }
+  expect(await run(['mail', 'pause', '--reason', 'a wrong price'], { more })).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('belongs to the platform "Glaze School"'),
+  })
 })
 
 test('a command that was started in the wrong folder does not claim a store that has no record', async () => {

@@ -135,6 +135,30 @@ test('polls during a run share the next one, and no answer is older than its req
   expect(finish).toHaveLength(2)
 })
 
+test('a poll of a service that fails has its whole body, whatever its reasons hold, and is not as quiet as others', async () => {
+  const said: string[] = []
+  const note = (level: string) => (event: string) => void said.push(`${level} ${event}`)
+  const reason = 'läuft nicht: 5 €'
+  let state: 'ok' | 'failing' = 'ok'
+  const probes = [{ name: 'kiln', run: async () => ({ state, checked: true, reason }) }]
+  const poll = createPoll({
+    service: { name: 'web', health: '/api/health' },
+    health: createHealth({ service: 'web', probes, clock: systemClock, build: undefined, startedAt: 0 }),
+    clock: systemClock,
+    log: { ...silentLog, debug: note('debug'), info: note('info') },
+    metrics: { answered: () => {} },
+  })
+  const listener = await listen('127.0.0.1', 0)
+  onTestFinished(() => listener.close())
+  listener.serve({ fetch: async () => new Response('the long way') }, poll)
+  await raw(listener.port, get())
+  state = 'failing'
+  const { status, headers, body } = await raw(listener.port, get())
+  expect([status, JSON.parse(body).probes.kiln.reason]).toEqual(['HTTP/1.1 503 Service Unavailable', reason])
+  expect(headers.get('content-length')).toBe(String(Buffer.byteLength(body)))
+  expect(said).toEqual(['debug request', 'info request'])
+})
+
 test('once the daemon stops, a poll ends its connection', async () => {
   const { short } = await both()
   short.drain()
