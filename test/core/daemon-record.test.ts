@@ -82,6 +82,9 @@ test.runIf(posix)(
     const { running, ended } = await processes()
     await expect.poll(() => isRunning({ pid: ended })).toBe(false)
     expect(isRunning({ pid: running })).toBe(true)
+    // Of another machine or container, only its record can say.
+    for (const stoppedAt of [undefined, '2026-11-22T01:00:00.000Z'])
+      expect(isRunning({ pid: ended, host: 'elsewhere', ...(stoppedAt && { stoppedAt }) })).toBe(!stoppedAt)
     recordDaemon(folder, recordOf(ended))
     recordDaemon(folder, recordOf(running))
     expect(readRecord(folder)).toEqual(recordOf(running))
