@@ -342,6 +342,7 @@ test('course show tells of every course that a person is in, and of one by its i
   const run = await terminal(undefined, { ...learning, courses: [quantum, { ...quantum, id: 'optics' }] })
   for (const course of ['quantum', 'optics'])
     await run('course', 'enrol', 'ada@example.com', '--course', course)
+  await run('course', 'cancel', 'ada@example.com', '--course', 'optics')
   const show = await run('course', 'show', 'ada@example.com')
   expect(show.out.match(/^course .*$/gm)).toEqual(['course        quantum', 'course        optics'])
   expect(show.out.match(/^id .*$/gm)).toHaveLength(2)
@@ -350,6 +351,9 @@ test('course show tells of every course that a person is in, and of one by its i
   )
   expect(course).toBe('quantum')
   expect(enrolments.map((one: { course: string }) => one.course)).toEqual(['quantum', 'optics'])
+  // Each with its own history.
+  const ends = enrolments.map((one: { history: { kind: string }[] }) => one.history.at(-1)?.kind)
+  expect([ends[0] === 'unsubscribed', ends[1]]).toEqual([false, 'unsubscribed'])
   const one = await run('course', 'show', enrolments[1].id)
   expect(one.out.match(/^course .*$/gm)).toEqual(['course        optics'])
 })

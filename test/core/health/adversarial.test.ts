@@ -240,7 +240,7 @@ describe('certificates', () => {
   const at = (url: string, name = 'www.example.com') => `https://${name}:${port(url)}`
 
   test('a valid certificate gives its remaining days and the time of the handshake', async () => {
-    const url = await serveTls(await certificates.issue({ host: 'www.example.com', to: 20.5 }), healthy)
+    const url = await serveTls(await certificates.issue({ host: 'www.example.com', to: 20.9 }), healthy)
     const { health } = await probe(at(url), here(), 5000)
     expect(health).toMatchObject({
       reached: true,
