@@ -287,6 +287,8 @@ describe('with variables that are required', () => {
       ['list', '✖ required   DATABASE_URL'],
       ['explain DATABASE_URL', 'required-missing: DATABASE_URL is required'],
       ['explain tickets', 'required while the group feature is on'],
+      ['list --env-file .env', '✖ required   TICKETS_KEY'],
+      ['list --env-file .env', '✖ required   TICKETS_PEM'],
       ['explain required-missing', '(error)'],
       ['example', '# Required. Read by web.\n# DATABASE_URL=postgres://app@db'],
       ['example', 'When absent: nothing is sold. Required while the group feature is on.'],

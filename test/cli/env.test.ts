@@ -87,13 +87,14 @@ test('an explanation says what a variable is for, its group, its readers, whethe
     KILN_REGION: { kind: 'enum', of: ['eu', 'us'], default: 'eu', example: 'us' },
   }
   const group = { unlocks: 'bookings', absent: 'nobody books', services: ['web'], variables }
-  const rules = [{ allOrNone: ['KILN_KEY', 'KILN_REGION'] }]
+  const rules = [{ allOrNone: ['KILN_KEY', 'KILN_REGION'] }, { forbidden: 'KILN_REGION', value: 'us' }]
   const platform = resolvePlatform(
     { preset: 'base', services: { web: {}, shop: { port: 4000 } }, groups: { kiln: { ...group, rules } } },
     { folder: '/' },
   )
   const explained = async (name: string) => (await run(['env', 'explain', name], { platform })).stdout
   const rule = 'rule      kiln-all-or-none: .*\n'
+  const both = `${rule}rule      kiln-forbidden-value: .*\n`
   expect(await explained('KILN_KEY')).toMatch(
     new RegExp(
       `^KILN_KEY
@@ -109,12 +110,12 @@ ${rule}$`,
   )
   expect(await explained('KILN_REGION')).toMatch(
     new RegExp(
-      `\ntakes     one of eu, us\nread by   web\nmalformed an error\nsecret    no\ndefault   eu\nexample   us\n${rule}$`,
+      `\ntakes     one of eu, us\nread by   web\nmalformed an error\nsecret    no\ndefault   eu\nexample   us\n${both}$`,
     ),
   )
   expect(await explained('kiln')).toMatch(
     new RegExp(
-      `^kiln \\(a group of variables\\)\nUnlocks bookings\\.\nWhen absent: nobody books\\.\n\nvariables KILN_KEY, KILN_REGION\n${rule}$`,
+      `^kiln \\(a group of variables\\)\nUnlocks bookings\\.\nWhen absent: nobody books\\.\n\nvariables KILN_KEY, KILN_REGION\n${both}$`,
     ),
   )
 })

@@ -33,17 +33,18 @@ test('the fingerprint is of every file of the mails and lessons, in each languag
     Object.fromEntries([...files, 'mails/notes.txt'].map((file) => [file, file])),
   )
   const courses = { clay: { lessons: './clay', every: '1d' } }
-  const fingerprint = () =>
-    resolvePlatform(
-      { preset: 'base', mails: './mails', courses },
-      { folder, file: 'platform.config.ts' },
-    ).definition?.fingerprint()
+  const source = () =>
+    resolvePlatform({ preset: 'base', mails: './mails', courses }, { folder, file: 'platform.config.ts' })
+      .definition
+  const fingerprint = () => source()?.fingerprint()
   const seen = [fingerprint()]
+  const seenOfLessons = [source()?.lessons()]
   for (const file of files) {
     await writeFile(path.join(folder, file), 'another text')
     seen.push(fingerprint())
+    seenOfLessons.push(source()?.lessons())
   }
-  expect(new Set(seen).size).toBe(files.length + 1)
+  for (const all of [seen, seenOfLessons]) expect(new Set(all).size).toBe(files.length + 1)
   await writeFile(path.join(folder, 'mails/notes.txt'), 'another text')
   expect(fingerprint()).toBe(seen.at(-1))
 })
