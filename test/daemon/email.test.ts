@@ -52,6 +52,25 @@ test('a mail asked for again, at once or later, is sent once', async () => {
   expect(it.messages).toHaveLength(1)
 })
 
+test('each person is welcomed, and each passed exam is mailed, once and with its score', async () => {
+  const second = `INSERT INTO exam_attempt (id, subject, exam, score_percent, url, passed_at) VALUES ('second', 'ada', 'Noise', 64, '/', 6)`
+  const it = await accountPlatform({ sql: `${RECORDS}; ${second}` })
+  const [ada, grace] = [await token(), await token({ sub: 'grace', email: 'grace@example.com' })]
+  const exam = (examAttemptId: string) => mailFor('exam-passed', { examAttemptId })
+  for (const [mail, who, place] of [
+    [mailFor('welcome'), ada, 'ada@example.com'],
+    [mailFor('welcome'), grace, 'grace@example.com'],
+    [exam('passed'), ada, '87 %'],
+    [exam('second'), ada, '64 %'],
+  ] as const) {
+    const before = it.messages.length
+    for (const _ of 'twice') expect((await it.post('/api/email', mail, who)).status).toBe(200)
+    await expect.poll(() => it.messages.length).toBe(before + 1)
+    const sent = it.messages[before]
+    expect(`${sent?.to.address} ${sent?.text}`).toContain(place)
+  }
+})
+
 test('after five mails to one inbox in an hour, the answer says so and nothing more is sent', async () => {
   const invites = Array.from(
     { length: 7 },

@@ -122,6 +122,8 @@ test('health without deep runs nothing live, and has all probes in their order',
 test('an empty environment serves all three services, with nothing failing', async () => {
   const { platform: empty, told, ask } = opened()
   expect(empty.validate().ok).toBe(true)
+  // Of the API alone.
+  expect(opened({ env: { HARDWARE_A_TOKEN: 'hardware-token' } }).platform.validate().ok).toBe(false)
   expect((await empty.health('web')).state).toBe('degraded')
   expect((await empty.health('api')).state).toBe('degraded')
   // Also in the log and in the metrics.

@@ -235,11 +235,13 @@ describe.each(KEPT)('confirmations on %s', (kind) => {
 
   test('while one waits, asking again after an hour replaces it: one mail, and its link works', async () => {
     const it = await world(kind)
-    await it.process({ checkToken: () => NEVER }).subscribe(ADA)
+    await it.process({ checkToken: () => NEVER }).subscribe({ ...ADA, language: 'de' })
     it.pass(HOUR_MS)
     await it.ask()
     expect(await it.other.deliverMessages()).toBe(0)
     expect(it.messages).toHaveLength(1)
+    // In the language that was asked for first.
+    expect(it.messages[0]?.text).toContain('language=de')
     expect(await it.other.confirm(it.token())).toBe('confirmed')
   })
 
