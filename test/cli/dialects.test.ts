@@ -21,6 +21,11 @@ test('names that every reader sees alike are not shown, and the exit code is 0',
   expect({ code, stdout }).toEqual({ code: 0, stdout: '2 of 2 names are read alike by all\n' })
 })
 
+test('a file that is checked as one reader sees it is compared with the readers of a deployment all the same', async () => {
+  const found = await findings('LOG_LEVEL=info # quiet\n', '--dialect', 'node')
+  expect(found.map(({ id }) => id)).toContain('reader-difference')
+})
+
 test('the same letter is the same value, a dash is no value, and values are never shown', async () => {
   const { code, stdout } = await run('A=canary # note\nE=\n', 'env', 'dialects', 'a.env', '--format', 'json')
   expect(code).toBe(1)

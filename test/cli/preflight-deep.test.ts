@@ -287,12 +287,17 @@ test('a store that another platform has used fails, as the daemon would refuse i
   const store = await openStore({ kind: 'sqlite', file })
   await store.owner.claim('Kiln School')
   await store.close()
-  const { code, report } = await checks({ cwd, args: ['--data', 'data'] })
-  expect(report.findings[0]).toMatchObject({
-    id: 'store-of-another',
-    cause: expect.stringContaining('belongs to the platform "Kiln School"'),
-  })
-  expect(code).toBe(1)
+  const database = new Database(file)
+  onTestFinished(() => void database.close())
+  for (const schema of ['', 'PRAGMA user_version = 20']) {
+    database.exec(schema)
+    const { code, report } = await checks({ cwd, args: ['--data', 'data'] })
+    expect(report.findings[0]).toMatchObject({
+      id: 'store-of-another',
+      cause: expect.stringContaining('belongs to the platform "Kiln School"'),
+    })
+    expect(code).toBe(1)
+  }
 })
 
 test('the webhook of the mail provider passes where the daemon serves it, and nowhere else', async () => {

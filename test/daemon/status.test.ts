@@ -334,6 +334,8 @@ test('visitors and operators read what is missing of groups that web reads, also
     const ours = (texts: unknown) => JSON.stringify(texts).match(/no (?:weather|tide|charts|pumps|cranes)/g)
     expect(ours(seen.off)).toEqual(['no weather', 'no tide'])
     expect(ours(seen.notConfigured)).toEqual(['no weather', 'no tide'])
+    const german = await ask('/', { headers: { Accept: 'text/html', 'Accept-Language': 'de' } })
+    expect(await german.text()).toContain('Zahlungen sind aus')
   }
 })
 

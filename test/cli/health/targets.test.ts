@@ -49,6 +49,17 @@ test('the address that is named wins, then that of a file, then the daemon that 
   expect(web([], undefined)).toBe('http://127.0.0.1:3000')
 })
 
+test('a service that is named and has no address is wrong usage, and one that is not named is left out', () => {
+  const services = [...learning.services, { name: 'shop', address: ['SHOP_URL'], health: '/health' }]
+  const names = (service?: string[]) =>
+    targetsOf(services, { url: [], service }, {}).map((one) => one.service)
+  expect(names()).toEqual(['web', 'api', 'agent'])
+  for (const named of [['shop'], ['web', 'shop']])
+    expect(() => names(named)).toThrow(
+      'the address of shop is not known: set SHOP_URL, or name it with --url',
+    )
+})
+
 test('a slip in a name is told, and no other word is repeated', () => {
   expect(() => asked({ url: ['wbe=http://x'] })).toThrow("unknown service 'wbe'. Did you mean web?")
   expect(() => asked({ url: ['https://user:canary@x'] })).toThrow(/^--url takes (?!.*canary)/)
