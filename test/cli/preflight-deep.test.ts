@@ -227,6 +227,8 @@ test('only what the named services reach out to is asked', async () => {
     'alert-mail',
     'escalation',
   ])
+  // A result names only services that were asked about, too.
+  expect(new Set(report.live.flatMap(({ services }) => services))).toEqual(new Set(['agent']))
 })
 
 test.each([

@@ -4,6 +4,7 @@ import { type Environment, readSettings } from '../../../src/core/env/settings.t
 import { codeError } from '../../../src/core/errors.ts'
 import {
   certificateStep,
+  encryptionStep,
   endpointSteps,
   keyStep,
   type LiveDependencies,
@@ -124,6 +125,18 @@ test.each<[left: number, life: number, fault: string | undefined, expected: stri
   const { network } = outside({ certificate: { fault, validTo, validFrom: validTo - life * DAY } })
   const where = new URL('https://api.example')
   expect(await told(certificateStep({ network, now: NOW }, where, 'API_URL'))).toBe(expected)
+})
+
+test.each([
+  ['smtp://127.0.0.1', 'skipped: on this machine none is needed'],
+  ['smtps://127.0.0.1', 'passed: 30 days left'],
+  ['https://127.0.0.1', 'passed: 30 days left'],
+  ['smtp://mail.example', 'passed: 30 days left'],
+])('of %s the certificate is %s', async (url, expected) => {
+  const certificate = { fault: undefined, validTo: NOW + 30 * DAY, validFrom: NOW - 60 * DAY }
+  const { network } = outside({ certificate })
+  const step = encryptionStep({ network, now: NOW }, new URL(url), 'MAILER_SMTP_URL', 'never')
+  expect(await told(step)).toBe(expected)
 })
 
 test.each([
