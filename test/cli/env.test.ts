@@ -73,6 +73,14 @@ test('the list says what is set and never to what, and tells a malformed value, 
   expect(stdout).toMatch(/limits {2}absent\n {2}▲ malformed {2}RATE_LIMIT_PER_MINUTE/)
 })
 
+test('env diff fails for a name of no group that differs, and says that it is not in the contract', async () => {
+  const cwd = await folderWith({ 'a.env': 'KILN_KEY=one\n', 'b.env': 'KILN_KEY=two\n' })
+  expect(await run(['env', 'diff', 'a.env', 'b.env'], { cwd })).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/^~ KILN_KEY +different values, not in the contract$/m),
+  })
+})
+
 test('env diff names no line of a wrapped secret', async () => {
   const key = 'DATASTORE_JWT_SECRET=-----BEGIN KEY-----\nwrapped0123\n-----END KEY-----\n'
   const cwd = await folderWith({ 'a.env': key, 'b.env': 'BUILD_STAMP=x\n' })

@@ -167,8 +167,8 @@ describe.each(STORES.filter((kind) => kind !== 'memory'))('%s', (kind) => {
 
   test('an announcement is listed until it ends or is withdrawn, the one that begins first before the others', async () => {
     const { incidents } = await openTestStore(await addressOf(kind))
-    const planned = { id: 'b', text: 'Maintenance', from: NOW + 100, until: NOW + 200, by: 'ada' }
-    const open = { id: 'a', text: 'Slow\u0000 search', from: NOW, until: undefined, by: 'bob' }
+    const planned = { id: 'a', text: 'Maintenance', from: NOW + 100, until: NOW + 200, by: 'ada' }
+    const open = { id: 'b', text: 'Slow\u0000 search', from: NOW, until: undefined, by: 'bob' }
     await incidents.announce(planned, NOW)
     await incidents.announce(open, NOW)
     const listed = async (now: number) => (await incidents.announcements(now)).map(({ id }) => id)
@@ -176,15 +176,15 @@ describe.each(STORES.filter((kind) => kind !== 'memory'))('%s', (kind) => {
       { ...open, text: expect.not.stringContaining('\u0000') },
       planned,
     ])
-    expect(await listed(NOW + 199)).toEqual(['a', 'b'])
-    expect(await listed(NOW + 200)).toEqual(['a'])
+    expect(await listed(NOW + 199)).toEqual(['b', 'a'])
+    expect(await listed(NOW + 200)).toEqual(['b'])
     const withdraw = (id: string, after: number) => incidents.withdraw({ id, now: NOW + after })
-    expect([await withdraw('nowhere', 0), await withdraw('b', 200)]).toEqual([false, false])
-    expect([await withdraw('a', 10), await withdraw('a', 11)]).toEqual([true, false])
+    expect([await withdraw('nowhere', 0), await withdraw('a', 200)]).toEqual([false, false])
+    expect([await withdraw('b', 10), await withdraw('b', 11)]).toEqual([true, false])
     // Gone at once, also for a machine whose clock is behind.
-    expect(await listed(NOW + 9)).toEqual(['b'])
+    expect(await listed(NOW + 9)).toEqual(['a'])
     // One that is planned can be withdrawn before it begins.
-    expect([await withdraw('b', 20), await listed(NOW)]).toEqual([true, []])
+    expect([await withdraw('a', 20), await listed(NOW)]).toEqual([true, []])
   })
 
   test('what ended is deleted after its time, or when there are too many, with its messages; what goes on stays', async () => {

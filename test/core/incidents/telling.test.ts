@@ -541,15 +541,16 @@ test('each kind of message says what is now so, and only an open incident asks f
   )
   expect(said('closed', closed, 'lessons_late').title).toBe('Kiln: Lessons go out again')
   // It is closed ten minutes later, and the start after it may have followed at once.
-  expect(said('closed', { ...closed, seenAt: NOW + MINUTE }, 'start_refused').lines).toEqual([
-    'The last start that was refused was at 2026-11-22 09:31 UTC.',
-  ])
+  for (const cause of ['start_refused', 'half_configured'])
+    expect(said('closed', { ...closed, seenAt: NOW + MINUTE }, cause).lines).toEqual([
+      'The last start that was refused was at 2026-11-22 09:31 UTC.',
+    ])
   expect(said('acknowledged', { acknowledgedBy: 'ada' }).title).toContain('by ada')
   expect(said('acknowledged').title).toContain('by somebody')
   expect(said('test').title).toBe('Kiln: test alert')
-  const resolved = { ...closed, resolvedBy: 'ada', resolvedReason: 'the probe was removed' }
+  const resolved = { ...closed, resolvedBy: 'ada\u202e\nl.', resolvedReason: 'the probe was removed' }
   expect(said('closed', resolved)).toMatchObject({
-    title: 'Kiln: Pots (web): resolved by ada',
+    title: 'Kiln: Pots (web): resolved by ada l.',
     lines: ['Reason: the probe was removed.', expect.stringContaining('lasted'), expect.any(String)],
   })
   for (const kind of ['closed', 'acknowledged', 'test'] as const)

@@ -298,10 +298,12 @@ test.each(
   }
 })
 
-test('a text in Discord takes all the room that it has, and no half of a character', () => {
+test('a text in Discord takes all the room that it has, no half of a character, and links as they are', () => {
   const content = (title: string) =>
     JSON.parse(request('discord', { text: { title, lines: [] } }).body).content
   for (const filler of ['x', '*']) expect(content(filler.repeat(3000))).toHaveLength(2000)
+  // A link is opened as it is; what formats is escaped around it.
+  expect(content('*now* https://kiln.example/a_b*c')).toBe('\\*now\\* https://kiln.example/a_b*c')
   expect(content(`${'x'.repeat(1999)}🏺`)).toBe(`${'x'.repeat(1999)}…`)
 })
 

@@ -125,6 +125,9 @@ test('a report is believed only of a recipient that its envelope sender or its M
   expect(await match([reported()])).toEqual({ events: [], unmatched: [reported()] })
   expect(await match([reported()], { sent: 'ada@example.com' })).toEqual({ events: [event], unmatched: [] })
   const sender = createBounceAddresses('bounce@example.com', 'key').senderFor('ada@example.com')
+  // Servers between us and the receiver may know no other letters in a domain.
+  const abroad = createBounceAddresses('bounce@bücher.example', 'key').senderFor('ada@example.com')
+  expect(abroad).toMatch(/^bounce\+[a-z2-7]{26}@xn--bcher-kva\.example$/)
   asked.length = 0
   const named = { raw: `To: ${sender.toUpperCase()}` }
   expect((await match([reported()], named)).events).toEqual([event])
