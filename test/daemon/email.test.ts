@@ -52,16 +52,21 @@ test('a mail asked for again, at once or later, is sent once', async () => {
   expect(it.messages).toHaveLength(1)
 })
 
-test('each person is welcomed, and each passed exam is mailed, once and with its score', async () => {
+test('each person is welcomed, each passed exam is mailed with its score, and each sign-in with its link, once', async () => {
   const second = `INSERT INTO exam_attempt (id, subject, exam, score_percent, url, passed_at) VALUES ('second', 'ada', 'Noise', 64, '/', 6)`
-  const it = await accountPlatform({ sql: `${RECORDS}; ${second}` })
+  const again = `INSERT INTO login_request (id, address, url, expires_at) VALUES ('again', 'alan@example.org', 'https://login.example.com/?once=3', ${NOW + 1})`
+  const it = await accountPlatform({ sql: `${RECORDS}; ${second}; ${again}` })
   const [ada, grace] = [await token(), await token({ sub: 'grace', email: 'grace@example.com' })]
+  const service = await token(SERVICE)
+  const signIn = (loginRequestId: string) => mailFor('magic-link', { loginRequestId })
   const exam = (examAttemptId: string) => mailFor('exam-passed', { examAttemptId })
   for (const [mail, who, place] of [
     [mailFor('welcome'), ada, 'ada@example.com'],
     [mailFor('welcome'), grace, 'grace@example.com'],
     [exam('passed'), ada, '87 %'],
     [exam('second'), ada, '64 %'],
+    [signIn('fresh'), service, '?once=1'],
+    [signIn('again'), service, '?once=3'],
   ] as const) {
     const before = it.messages.length
     for (const _ of 'twice') expect((await it.post('/api/email', mail, who)).status).toBe(200)
