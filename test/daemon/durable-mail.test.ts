@@ -30,7 +30,7 @@ const PARTS = {
 const LINK = 'https://login.example.com/?once=a-token-that-is-kept-nowhere'
 
 /** Platforms one after the other, or at once, over one store; the provider answers as told. */
-async function world(kind: 'memory' | 'sqlite' | 'postgres') {
+async function world(kind: 'memory' | 'sqlite' | 'postgres', transport = 'test') {
   const address = await addressOf(kind)
   let [now, elapsed] = [NOW, 1_000_000]
   const store = await openTestStore(address, () => elapsed)
@@ -51,10 +51,13 @@ async function world(kind: 'memory' | 'sqlite' | 'postgres') {
       platform: { ...learning, mails: { ...learning.mails, compiled } },
       store,
       clock: { ...clock, now: () => now },
-      mailer: testTransport(async (message) => {
-        messages.push(message)
-        return answer()
-      }),
+      mailer: {
+        ...testTransport(async (message) => {
+          messages.push(message)
+          return answer()
+        }),
+        kind: transport,
+      },
       directory: {
         ...store.directory,
         async findLoginRequest({ id }) {
@@ -161,6 +164,15 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
       key.split('.')[1],
     ])
     for (const id of [first, queued]) expect([...(other ?? []), undefined]).not.toContain(id)
+    // One that knows a mail by its key gets the same bytes from everywhere, and gives an id of its own.
+    const known = await Promise.all(
+      (['memory', kind] as const).map(async (on) => {
+        const byKey = await world(on, 'api')
+        await byKey.open().sendEmail({ ...AT_ONCE, key: '1' })
+        return byKey.messages.map(({ messageId }) => messageId)
+      }),
+    )
+    expect(known[0]).toEqual(known[1])
   })
 
   test('a program without a daemon looks each minute for the mails that failed, and no more once it is closed', async () => {

@@ -99,7 +99,7 @@ export function createConfirmations(
     },
     expired: 'it could not be mailed before its link was about to expire',
     settlementOf(settlement, { claim, delivery, now: at }) {
-      const entry = { at, kind: 'confirmation', enrolment: 0, day: 0 } as const
+      const entry = { at, kind: 'confirmation', enrolment: 0, day: 0, source: 'queue' } as const
       const { reason } = settlement
       if (isOutcome(delivery)) {
         const messageId = messageIdOf(claim)

@@ -23,7 +23,7 @@ export interface HistoryEntry {
   readonly messageId?: string | undefined
   /** The provider's own id of a message that it took. */
   readonly providerId?: string | undefined
-  /** Source of the feedback: a provider's name, `pipe`, `import`, `operator` or `send`. */
+  /** Source of the feedback: a provider's name, `pipe`, `import`, `operator` or `send`; `queue` of a confirmation. */
   readonly source?: string | undefined
 }
 

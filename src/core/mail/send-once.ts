@@ -223,7 +223,9 @@ export async function sendOnce(
   const since = timer.monotonic()
   // A hash, so that subjects and ids of records are not stored a second time.
   const key = digest(how.key)
-  const mail = { ...asked, seal: keyedHash(addressKey, `message ${how.key}`) }
+  // Where the provider gives an id of its own, that is the proof, and a repeat from elsewhere has the same bytes.
+  const isProof = queue !== undefined && mailer.transport !== 'api'
+  const mail = isProof ? { ...asked, seal: keyedHash(addressKey, `message ${how.key}`) } : asked
   const ready = queue && (await queueable(mail, record))
   if (typeof ready === 'string') return notSent(ready)
   const noted = sentMail.begin({

@@ -40,13 +40,15 @@ export function feedback(sql: Sql): FeedbackStore {
     // First, so that two deliveries never wait in a circle, and an erasure under way is waited for and seen.
     const { known, made } = yield* mailboxes.lockAll(identities)
     const erased = yield* keptOf(changes.flatMap(({ erasureHashes }) => erasureHashes))
+    const kept = yield* mailboxes.lockAll([...erased].sort())
+    for (const [hash, mailbox] of kept.known) known.set(hash, mailbox)
     const hashOf = new Map<string, string>()
     for (const { identity, erasureHashes } of changes) {
-      const hash = erasureHashes.find((one) => erased.has(one))
+      const hashes = erasureHashes.filter((one) => erased.has(one))
+      // Of one that was erased under several keys, the one that is on the list.
+      const hash = hashes.find((one) => known.get(one)?.suppression) ?? hashes[0]
       if (hash !== undefined) hashOf.set(identity, hash)
     }
-    const kept = yield* mailboxes.lockAll([...new Set(hashOf.values())].sort())
-    for (const [hash, mailbox] of kept.known) known.set(hash, mailbox)
     const found = yield* subscriptions.list(TEXTS.subscriptions, { identities })
     const enrolments = new Map(found.map((record) => [record.id, record]))
     const saved = new Set<string>()

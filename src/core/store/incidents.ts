@@ -314,8 +314,7 @@ export function incidents({ one, read, write }: Sql): model.IncidentStore {
       }),
     async silence(silence) {
       const { from: now } = silence
-      const [reason, by] = [silence.reason, silence.by].map(withoutAddresses)
-      await one(run(TEXTS.silence, { ...silence, reason, by }))
+      await one(run(TEXTS.silence, { ...silence, reason: withoutAddresses(silence.reason) }))
       return (await one(first<model.Silence>(TEXTS.silenceAt, { now })))?.until ?? now
     },
     announce: ({ translations: said, ...announcement }, now) =>

@@ -43,15 +43,15 @@ export const TEXTS = {
   // What no process of this configuration sends, or a pause held, stays due, however long ago it expired.
   expire: `UPDATE message SET address = NULL, payload = '', outcome = 'over', reason = @reason, done_at = @now, lease_until = NULL
     WHERE done_at IS NULL AND expires_at < @before`,
-  // A confirmation that an older build beside has not tried again for two hours, as it does hourly: it has ended.
+  // A confirmation that an older build beside, which names no source, has not tried for two hours: it has ended.
   adopt: `INSERT INTO message (id, stream, key, subscription, payload, created_at, expires_at, next_attempt_at, attempts, outcome)
     SELECT s.id || '-' || e.at, 'confirmation', 'confirmation.' || s.id || '-' || e.at, s.id,
       {object 'course', s.course, 'language', (SELECT language FROM confirmation WHERE subscription = s.id ORDER BY created_at DESC LIMIT 1)},
       e.at, e.at + ${DAY_MS}, @now, 1, e.outcome
     FROM subscription s JOIN subscription_event e ON e.subscription = s.id AND e.kind = 'confirmation' AND e.outcome = 'transient'
-    WHERE e.at > @from AND e.at <= @to
+    WHERE e.at > @from AND e.at <= @to AND e.source IS NULL
       AND NOT EXISTS (SELECT 1 FROM subscription_event l WHERE l.subscription = s.id AND l.kind = 'confirmation' AND l.at > e.at)
-      AND NOT EXISTS (SELECT 1 FROM message m WHERE m.subscription = s.id AND m.stream = 'confirmation')
+      AND NOT EXISTS (SELECT 1 FROM message m WHERE m.subscription = s.id AND m.stream = 'confirmation' AND (m.done_at IS NULL OR m.done_at >= e.at))
       AND EXISTS (SELECT 1 FROM confirmation c WHERE c.subscription = s.id AND c.used_at IS NULL AND NOT c.replaced)
     ON CONFLICT DO NOTHING`,
   publish: `INSERT INTO notice (seq, subject, kind, at, facts)

@@ -169,8 +169,15 @@ describe.each(KEPT)('confirmations on %s', (kind) => {
     const it = await world(kind)
     const { course } = it.store
     const who = { course: 'quantum', identity: ADA.identity, address: ADA.spelling, id: 'older-build' }
+    // Its request before was given up by this build, and is still listed.
+    it.answer(() => ({ kind: 'permanent', hardBounce: false, reason: 'no' }))
+    await it.ask()
+    it.answer(({ key }) => ({ kind: 'sent', id: key }))
+    it.messages.length = 0
+    it.pass(2 * HOUR_MS)
+    const { id } = (await course.find(ADA.identity)) ?? { id: '' }
     await course.requestConfirmation({ ...who, tokenHash: 'lost', language: 'de', now: it.now() })
-    await course.remember(who.id, { ...BY_OLDER, at: it.now(), outcome: 'transient' })
+    await course.remember(id, { ...BY_OLDER, at: it.now(), outcome: 'transient' })
     const mailed: number[] = []
     for (let hour = 0; hour < 5; hour += 1) {
       await course.pruneUnconfirmed(it.now() - UNCONFIRMED_KEPT_MS)
@@ -180,6 +187,19 @@ describe.each(KEPT)('confirmations on %s', (kind) => {
     expect(mailed).toEqual([0, 0, 1, 0, 0])
     expect(it.messages.map(({ to }) => to.address)).toEqual([ADA.spelling])
     expect(await it.other.confirm(it.token())).toBe('confirmed')
+  })
+
+  test('a confirmation of this build that a restore brought back as not delivered is not mailed again', async () => {
+    const it = await world(kind)
+    it.answer(() => ({ kind: 'transient', scope: 'message', reason: 'busy' }))
+    await it.ask()
+    if (it.address === undefined) throw new TypeError('this store has an address')
+    // As `takeTold` leaves it: what waited has left meanwhile, as the replaced store knew.
+    const table = kind === 'postgres' ? 'platformctl.message' : 'message'
+    await byHand(it.address, `DELETE FROM ${table}`)
+    it.pass(3 * HOUR_MS)
+    await it.store.course.pruneUnconfirmed(it.now() - UNCONFIRMED_KEPT_MS)
+    expect(await it.other.deliverMessages()).toBe(0)
   })
 
   test('a confirmation that cannot be mailed while its link is of use is given up, and its history says so', async () => {

@@ -358,6 +358,19 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(await kept()).toEqual({ soft: 0, ...manual, reason: because.reason })
   })
 
+  test('a suppression that was kept under an earlier key is taken off the list, too', async () => {
+    const store = await open()
+    const identity = 'ada@example.com'
+    const hashes = [suppressionHash(KEY, identity), suppressionHash('an earlier key', identity)] as const
+    const change = async (one: MailboxChange) => (await store.feedback.apply([one], NOW))[0]
+    const why = { cause: 'complaint', at: NOW, source: 'operator', reason: 'asked' } as const
+    await store.course.erase(erasureOf('ada', hashes[1], NOW))
+    await change(suppressionChange(identity, why, () => hashes))
+    await store.course.erase(erasureOf('ada', hashes[0], NOW))
+    expect(await change(releaseChange(identity, why, hashes))).toBe('changed')
+    expect((await store.feedback.find(identity, hashes))?.suppression).toBeUndefined()
+  })
+
   test('an erasure keeps that an address is suppressed, under its hash and without a text about it', async () => {
     const store = await open()
     await confirmed(store)
