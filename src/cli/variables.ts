@@ -31,7 +31,7 @@ export async function listVariables(context: Context, envFiles: readonly string[
     variables: variables.map(({ name, services, summary }) => {
       const set = rawValue(env, name) !== undefined
       const malformed = set && !usable.has(name)
-      return { name, set, malformed, missing: required.includes(name), services, summary }
+      return { name, set, malformed, missing: !set && required.includes(name), services, summary }
     }),
   }))
   const paint = await loadPaint(context.colour.stdout)

@@ -283,6 +283,12 @@ describe('with variables that are required', () => {
         ],
       }),
     )
+    await write('.env.malformed', 'DATABASE_URL=nope\n')
+    const listed = await run(['env', 'list', '--env-file', '.env.malformed', '--format', 'json'])
+    const [malformed] = JSON.parse(listed.stdout).groups.find(
+      (one: { name: string }) => one.name === 'database',
+    ).variables
+    expect(malformed).toMatchObject({ set: true, malformed: true, missing: false })
     for (const [words, says] of [
       ['list', '✖ required   DATABASE_URL'],
       ['explain DATABASE_URL', 'required-missing: DATABASE_URL is required'],
