@@ -117,7 +117,8 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement>, Keep
   checkToken(input: TokenUse): Promise<'use' | TokenAnswer>
   /**
    * Removes what was never confirmed and had its last link before that moment, a few hundred a transaction, with the
-   * messages of all streams that were done with or expired before it, and the lessons noted for dispatch calls.
+   * messages of all streams that were done with or expired before it, and the lessons noted for dispatch calls. Queues
+   * confirmations that an older build could not deliver before it ended.
    */
   pruneUnconfirmed(before: number): Promise<void>
   /** Confirms by token hash; a second use of the same token says the same. */

@@ -139,7 +139,7 @@ export const messageSteps = {
     else yield* run(TEXTS.remove, { id, fence, sent: Number(result === 'sent') })
     if (result === 'sent') yield* run(TEXTS.sent, { id, providerId })
   },
-  /** What has expired since is recorded, and deleted as late as anything else that was given up. Adopts what an older build left. */
+  /** What has expired since is recorded, and deleted as late as anything else that was given up. Confirmations that an older build left are queued. */
   *prune(before: number): Steps<void> {
     const now = before + UNCONFIRMED_KEPT_MS
     yield* run(TEXTS.prune, { before })
