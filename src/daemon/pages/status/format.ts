@@ -5,19 +5,21 @@ import { timesIn } from '../../../core/messages/words.ts'
 import type { Line, Window } from '../../../core/status/summary.ts'
 
 /** Rounded down: only time without a single failing minute reads 100 %. */
-export function percent(uptime: number | undefined): string {
+export function percent(uptime: number | undefined, { language }: Messages): string {
   if (uptime === undefined) return '–'
-  return uptime === 1 ? '100 %' : `${(Math.floor(uptime * 10_000) / 100).toFixed(2)} %`
+  return uptime === 1
+    ? '100 %'
+    : `${timesIn(language).figure((Math.floor(uptime * 10_000) / 100).toFixed(2))} %`
 }
 
 /** `3.1 · 12 · 140 ms`: the median, the 95th and the 99th percentile. */
-export function latencies(latency: Window['latency']): string {
+export function latencies(latency: Window['latency'], { language }: Messages): string {
   if (latency === undefined) return '–'
   const { p50, p95, p99 } = latency
   const inSeconds = p99 >= 10_000
   const figures = [p50, p95, p99].map((ms) => {
     const value = inSeconds ? ms / 1000 : ms
-    return value < 10 ? value.toFixed(1) : value.toFixed(0)
+    return timesIn(language).figure(value.toFixed(value < 10 ? 1 : 0))
   })
   return `${figures.join(' · ')} ${inSeconds ? 's' : 'ms'}`
 }
@@ -58,7 +60,9 @@ const HOURS = 24
 const HEIGHT = 40
 
 /** A service's response times over the last 24 hours: a column an hour to the median and to the 95th percentile, with a scale. */
-export function responseTimes({ service, hours, lastDay }: Line, now: number, { status: T }: Messages) {
+export function responseTimes({ service, hours, lastDay }: Line, now: number, messages: Messages) {
+  const T = messages.status
+  const time = (ms: number) => responseTime(ms, messages)
   const first = Math.floor(now / HOUR_MS) * HOUR_MS - (HOURS - 1) * HOUR_MS
   const shown = hours.filter(({ start }) => start >= first)
   if (shown.length < 2 || lastDay.latency === undefined) return ''
@@ -82,7 +86,7 @@ function roundUp(value: number): number {
 }
 
 /** `12 ms`, `3.1 ms`, `14 s` */
-function time(ms: number): string {
+function responseTime(ms: number, { language }: Messages): string {
   if (ms >= 10_000) return `${(ms / 1000).toFixed(0)} s`
-  return `${ms < 10 ? Number(ms.toFixed(1)) : ms.toFixed(0)} ms`
+  return `${timesIn(language).figure(Number(ms.toFixed(ms < 10 ? 1 : 0)))} ms`
 }

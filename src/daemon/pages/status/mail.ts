@@ -2,6 +2,7 @@ import { BREAKER, type DayOfMail } from '../../../core/mail/feedback/sending.ts'
 import { type Hold, heldTogether } from '../../../core/mail/holds.ts'
 import { escapeHtml } from '../../../core/mail/template.ts'
 import type { Messages } from '../../../core/messages/en.ts'
+import { timesIn } from '../../../core/messages/words.ts'
 import { moment } from './format.ts'
 
 export interface MailReport {
@@ -16,13 +17,15 @@ const STEP = 4
 /** The delivery section: the rates by which providers judge a sender, each as a chart with its limit, and a table of days. */
 export function mailSection({ days, holds }: MailReport, messages: Messages): string {
   const T = messages.status.mail
+  const { figure } = timesIn(messages.language)
+  const share = (count: number, of: number) => figure(percentage(count, of))
   const sum = (pick: (day: DayOfMail) => number) => days.reduce((total, day) => total + pick(day), 0)
   const sent = sum((day) => day.sent)
   const charts = [
     { name: T.hardBounces, limit: BREAKER.hardBounces, pick: (day: DayOfMail) => day.hardBounces },
     { name: T.complaints, limit: BREAKER.complaints, pick: (day: DayOfMail) => day.complaints },
   ].map(({ name, limit, pick }) => {
-    const said = T.rate(name, share(sum(pick), sent), sum(pick), sent, `${limit * 100} %`)
+    const said = T.rate(name, share(sum(pick), sent), sum(pick), sent, `${figure(limit * 100)} %`)
     return `<figure>${chart(days, limit, pick, said)}<figcaption>${said}</figcaption></figure>`
   })
   const note = heldTogether(holds)
@@ -70,7 +73,7 @@ function chart(days: readonly DayOfMail[], limit: number, pick: (day: DayOfMail)
 }
 
 /** Three decimals below one in a thousand, so that a complaint is not 0 %. */
-function share(count: number, of: number): string {
+function percentage(count: number, of: number): string {
   if (of === 0) return '–'
   const percent = (count / of) * 100
   return `${percent.toFixed(percent > 0 && percent < 0.1 ? 3 : percent % 1 === 0 ? 0 : 2)} %`

@@ -67,7 +67,8 @@ ${parts}</details>`
 
 function heading({ service, whole }: ServiceStatus, { labels }: StatusView): string {
   const T = labels.messages.status
-  const uptime = whole.allDays.uptime === undefined ? '' : T.uptime(percent(whole.allDays.uptime))
+  const uptime =
+    whole.allDays.uptime === undefined ? '' : T.uptime(percent(whole.allDays.uptime, labels.messages))
   return `<div class="head"><h3 id="${service}">${escapeHtml(labels.service(service))}</h3><span class="word ${whole.state}">${sign(whole.state)} ${T.states[whole.state]}</span><span class="up">${uptime}</span></div>`
 }
 
@@ -81,7 +82,7 @@ function days({ whole, seenFrom, build, buildSince }: ServiceStatus, view: Statu
     build === undefined || details === undefined ? '' : `${T.build(buildName(messages, build))}${since}`,
     whole.allDays.latency === undefined || details === undefined
       ? ''
-      : `p50 · p95 · p99: ${latencies(whole.allDays.latency)}`,
+      : `p50 · p95 · p99: ${latencies(whole.allDays.latency, messages)}`,
   ].filter(Boolean)
   return `${bars(messages, whole)}
 <p class="axis"><span>${T.daysAgo(DAYS_KEPT)}</span><span>${facts.join(' · ')}</span><span>${T.today}</span></p>${why(whole, view)}${responseTimes(whole, summary.now, messages)}`
@@ -100,9 +101,10 @@ function probeTable({ probes }: ServiceStatus, view: StatusView): string {
 function row(line: Line, view: StatusView): string {
   const { messages, probe: nameOf } = view.labels
   const { state, probe, allDays } = line
-  const times = view.details === undefined ? '' : `<td class="num">${latencies(allDays.latency)}</td>`
+  const times =
+    view.details === undefined ? '' : `<td class="num">${latencies(allDays.latency, messages)}</td>`
   const word = state === 'ok' ? '' : ` <span class="word ${state}">${messages.status.states[state]}</span>`
-  return `<tr><th scope="row">${sign(state)} <span>${escapeHtml(nameOf(probe))}</span>${word}${why(line, view)}</th><td class="days">${bars(messages, line)}</td><td class="num">${percent(allDays.uptime)}</td>${times}</tr>`
+  return `<tr><th scope="row">${sign(state)} <span>${escapeHtml(nameOf(probe))}</span>${word}${why(line, view)}</th><td class="days">${bars(messages, line)}</td><td class="num">${percent(allDays.uptime, messages)}</td>${times}</tr>`
 }
 
 /** Reasons and addresses are for operators. */
