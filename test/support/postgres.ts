@@ -39,7 +39,8 @@ export async function startPostgres(
     createPostgresUser: process.getuid?.() === 0,
     // These tests do not cover a crash of the machine.
     postgresFlags: ['-c', 'listen_addresses=127.0.0.1', ...options.flatMap((option) => ['-c', option])],
-    initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
+    // The server derives a key from the password at every connection.
+    initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync', '--set=scram_iterations=1'],
     onLog: () => {},
     onError: () => {},
   })
@@ -58,6 +59,10 @@ export async function startPostgres(
 export function databasesOn(port: number, prefix = 'test_'): PostgresDatabases {
   let databases = 0
   const urlOf = (database: string) => `postgres://postgres:only-for-tests@127.0.0.1:${port}/${database}`
+  // One connection, kept: PostgreSQL starts a process for each.
+  const administration = new pg.Pool({ connectionString: urlOf('postgres'), max: 1, allowExitOnIdle: true })
+  // The server may end first.
+  administration.on('error', () => {})
   const query = async (url: string, sql: string) => {
     const client = new pg.Client({ connectionString: url })
     await client.connect()
@@ -73,7 +78,7 @@ export function databasesOn(port: number, prefix = 'test_'): PostgresDatabases {
       databases += 1
       const name = `${prefix}${String(databases).padStart(5, '0')}`
       const like = template === undefined ? '' : ` TEMPLATE ${new URL(template).pathname.slice(1)}`
-      await query(urlOf('postgres'), `CREATE DATABASE ${name}${like} STRATEGY FILE_COPY`)
+      await administration.query(`CREATE DATABASE ${name}${like} STRATEGY FILE_COPY`)
       return urlOf(name)
     },
     query,
