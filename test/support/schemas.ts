@@ -42,14 +42,18 @@ export async function junitFaults(text: string): Promise<string[]> {
 }
 
 type Validator = (document: unknown) => string[]
+/** One for all: each compiles the schema of schemas anew. */
+let ajv: Ajv2020 | undefined
 const compiled = new WeakMap<object, Validator>()
 
 /** Compiles a JSON Schema of ours (2020-12) into a function that lists a document's faults. */
 export function compiledSchema(schema: Readonly<Record<string, unknown>>): Validator {
   const known = compiled.get(schema)
   if (known) return known
-  const ajv = new Ajv2020({ allErrors: true, allowUnionTypes: true })
-  ;(addFormats as unknown as (one: Ajv2020) => void)(ajv)
+  if (ajv === undefined) {
+    ajv = new Ajv2020({ allErrors: true, allowUnionTypes: true, addUsedSchema: false })
+    ;(addFormats as unknown as (one: Ajv2020) => void)(ajv)
+  }
   const validate = ajv.compile(schema)
   const faultsOf: Validator = (document) => {
     validate(document)
