@@ -583,11 +583,30 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
     const platform = it.open()
     await platform.sendEmail(MAIL)
     await platform.signIn()
-    await it.sent(2)
-    expect(await (await platform.course()).erase('ada@example.com')).toMatchObject({ related: 2 })
+    await platform.sendEmail({ ...MAIL, to: 'Ada@ＥＸＡＭＰＬＥ.com', key: 'exam.2' })
+    await it.sent(3)
+    expect(await (await platform.course()).erase('ada@example.com')).toMatchObject({ related: 4 })
     it.pass(2 * HOUR_MS)
     expect(await platform.deliver()).toBe(0)
-    expect(it.messages).toHaveLength(2)
+    expect(it.messages).toHaveLength(3)
+  })
+
+  test.each([
+    ['is sent by an older build', "UPDATE sent_mail SET sent_id = 'of 0.2.0'"],
+    ['is to somebody whom an older build erases', 'DELETE FROM sent_mail'],
+  ])('a mail that waits and %s is not sent, and its text is deleted', async (_, sql) => {
+    const it = await world(kind)
+    it.answer(() => DOWN)
+    const platform = it.open()
+    await platform.sendEmail(MAIL)
+    await it.sent(1)
+    await byHand(it.address, sql)
+    it.pass(2 * HOUR_MS)
+    expect(await platform.deliver()).toBe(0)
+    expect(it.messages).toHaveLength(1)
+    expect(await byHand(it.address, 'SELECT address, payload FROM message')).toEqual([
+      { address: null, payload: '' },
+    ])
   })
 })
 

@@ -16,6 +16,7 @@ import {
   type Preferences,
   type Subscription,
 } from './subscription.ts'
+import { endedByBounce } from './transitions/leave.ts'
 
 const ADMITTED_AT_ONCE = 200
 
@@ -118,10 +119,9 @@ export function createEnrolments(host: CourseHost) {
       operator?: Operator,
     ): Promise<boolean> {
       const found = await store.find(await storedForm(host, identity), course)
-      if (found === undefined || !isUnderWay(found)) return false
-      const { id } = found
-      const audit = operator && auditEntry(host, { action: 'cancel', subject: id, operator })
-      await store.unsubscribe({ id, now: clock.now(), audit })
+      if (found === undefined || !(isUnderWay(found) || endedByBounce(found))) return false
+      const audit = operator && auditEntry(host, { action: 'cancel', subject: found.id, operator })
+      await store.unsubscribe({ id: found.id, now: clock.now(), audit })
       return true
     },
     /** Changes a person's enrolments, or one by course or id; lessons not tried yet follow. Gives how many. */

@@ -28,6 +28,8 @@ export interface QueuedMessage {
   readonly attempts: number
   /** Since when an attempt with an unknown outcome may have delivered it. */
   readonly unknownSince: number | undefined
+  /** 1: an older build has sent this stored mail meanwhile, or erased its recipient. */
+  readonly isGone?: number
   /** Rises with every claim: an outcome that brings an older number came too late. */
   readonly fence: number
 }
@@ -160,7 +162,8 @@ export function createMails(
   /** Resolves the record of a sign-in mail anew. */
   again: TransactionalMail['again'],
 ): readonly Engine<QueuedMessage>[] {
-  async function mailOf({ payload, address, createdAt }: QueuedMessage): Promise<Mail | undefined> {
+  async function mailOf({ payload, address, createdAt, isGone }: QueuedMessage): Promise<Mail | undefined> {
+    if (isGone === 1) return undefined
     // Written by `sendOnce`, as JSON.
     const { name, slots = {}, record, attachments, ...mail } = JSON.parse(payload) as MailPayload
     const found = record && (await again(record.asker, { template: mail.template, inputs: record.inputs }))

@@ -1,3 +1,4 @@
+import { asciiAddress } from '../address.ts'
 import type { CourseStore } from '../course/store.ts'
 import { newMailbox, type Suppression, suppressed, withoutTraces } from '../mail/feedback/event.ts'
 import { mailboxes } from './mailboxes.ts'
@@ -45,7 +46,7 @@ function* keepListed(suppression: Suppression | undefined, identity: string, at:
 export function erasure({ write, scrub }: Sql) {
   function* related(table: (typeof RELATED)[number], spellings: readonly string[]): Steps<readonly Held[]> {
     const found = yield* all<Held>(TEXTS.related[table], { spellings })
-    const theirs = found.filter(({ address }) => spellings.includes(address.toLowerCase()))
+    const theirs = found.filter(({ address }) => spellings.includes(asciiAddress(address).toLowerCase()))
     if (theirs.length > 0) yield* run(TEXTS.drop[table], { ids: idsOf(theirs) })
     return theirs
   }

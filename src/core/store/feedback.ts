@@ -81,12 +81,12 @@ export function feedback(sql: Sql): FeedbackStore {
       if (effect === 'unsubscribe' && theirs.every(({ state }) => state === 'unconfirmed'))
         leftUnbegun.add(identity)
       for (const record of theirs) {
-        const { id, enrolment, state } = record
+        const { id, enrolment, unsubscribedAt } = record
         const after = effect === 'none' ? undefined : endByFeedback(record, effect, { at, reason, now })
         if (after) {
           enrolments.set(id, after)
           ended.add(id)
-          if (state === 'confirmed') left.push(after)
+          if (after.unsubscribedAt !== unsubscribedAt) left.push(after)
           changed = true
         }
         if (entry) entries.push([id, { at, enrolment, day: 0, reason, ...entry }])

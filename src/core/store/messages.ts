@@ -29,7 +29,8 @@ export const TEXTS = {
       unknown_since = CASE WHEN lease_until IS NULL THEN unknown_since ELSE coalesce(unknown_since,
         CASE WHEN stream = 'alert' OR next_attempt_at > @now THEN @now ELSE next_attempt_at END) END
     WHERE id = @id`,
-  claimed: `SELECT m.id, m.stream, m.key, m.subscription, m.subject, m.channel, coalesce(m.address, s.address) AS address, m.payload, m.created_at, m.expires_at, m.attempts, m.unknown_since, m.fence
+  claimed: `SELECT m.id, m.stream, m.key, m.subscription, m.subject, m.channel, coalesce(m.address, s.address) AS address, m.payload, m.created_at, m.expires_at, m.attempts, m.unknown_since, m.fence,
+      CASE WHEN m.stream IN ('sign-in', 'mail') AND NOT EXISTS (SELECT 1 FROM sent_mail n WHERE n.key = m.id AND n.sent_id IS NULL) THEN 1 ELSE 0 END AS is_gone
     FROM message m LEFT JOIN subscription s ON s.id = m.subscription WHERE m.id = @id`,
   keep: 'UPDATE message SET lease_until = @leaseNow + @leaseMs WHERE id = @id AND fence = @fence',
   retry: `UPDATE message SET next_attempt_at = @nextAttemptAt, attempts = @attempts, outcome = @outcome, reason = @reason, unknown_since = @unknownSince, lease_until = NULL

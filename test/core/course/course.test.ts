@@ -184,6 +184,10 @@ describe.each(STORES)('on the store %s', (kind) => {
       state: 'unsubscribed',
       problem: { kind: 'bounced' },
     })
+    // Who leaves after that is not brought back.
+    expect(await it.course.cancel(ADA)).toBe(true)
+    expect(await it.course.cancel(ADA)).toBe(false)
+    expect(await it.course.resolve(parked?.id ?? '', 'retry')).toBe(false)
   })
 
   test('an acknowledged unsubscribe wins over a claim whose message is not handed over yet', async () => {

@@ -16,7 +16,7 @@ import { learning } from '../../../src/presets/learning/platform.ts'
 import { eventOf, hear } from '../../support/feedback.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { command } from '../../support/in-process.ts'
-import { begin } from '../../support/learning.ts'
+import { begin, nextAfter } from '../../support/learning.ts'
 import { KEY, NOW, storeWith } from '../../support/restoring.ts'
 import { isErased } from '../../support/stores.ts'
 import { asked, erasureOf, outcomeOf, subscribe } from '../../support/subscribers.ts'
@@ -200,7 +200,8 @@ test('somebody who had left and come back before the backup is still in the cour
 })
 
 test('the journal names those whose course ended because mail to them bounced, or their provider says that they left', async () => {
-  const it = await storeWith('ada', 'grace', 'joan', 'rose')
+  const it = await storeWith('ada', 'grace', 'joan', 'mia', 'rose')
+  await hear(it.store, [eventOf('hard-bounce', NOW, { name: 'mia' })], { now: NOW })
   await it.backup()
   const { course } = it.store
   const problem = { kind: 'bounced', reason: 'no such mailbox', since: NOW + 1 } as const
@@ -217,12 +218,17 @@ test('the journal names those whose course ended because mail to them bounced, o
       ...{ now: NOW + 1, outcome: 'permanent', reason: problem.reason, providerId: undefined },
     },
   ])
-  await hear(it.store, [eventOf('unsubscribed', NOW + 1, { name: 'joan' })], { now: NOW + 1 })
+  const leave = (name: string) => eventOf('unsubscribed', NOW + 1, { name })
+  await hear(it.store, ['joan', 'mia'].map(leave), { now: NOW + 1 })
   await it.store.close()
   // Where the machine is lost, only the journal says it.
   expect((await it.restore({ journal: it.journal }, ELSEWHERE)).replayed).toMatchObject({ unsubscribed: 3 })
-  const left = ['ada', 'grace', 'joan'].map(() => 'unsubscribed')
+  const left = ['ada', 'grace', 'joan', 'mia'].map(() => 'unsubscribed')
   expect(await it.states(ELSEWHERE)).toEqual([...left, 'confirmed'])
+  const restored = await it.open(ELSEWHERE)
+  // Who left after a bounce is brought back by no operator there either.
+  const again = { id: 'mia', as: 'retry', now: NOW + DAY_MS, next: nextAfter } as const
+  expect(await restored.course.resolve(again)).toBe(false)
 })
 
 test('a line of a journal that this build cannot read is not left out without a word, and stays in the journal', async () => {

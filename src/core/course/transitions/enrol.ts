@@ -112,8 +112,6 @@ interface Beginning extends Preferences {
 
 /** How somebody agreed who used the link of a confirmation mail. */
 export const BY_LINK = 'link of the confirmation mail'
-/** How somebody agreed whom a program or an operator enrolled. */
-export const ELSEWHERE = 'enrolled by a program or an operator'
 
 /** Starts the course, or starts it over. On a suppressed address it ends at once: no dispatch has to ask. */
 export function enrol(

@@ -212,6 +212,14 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(await due(store, NOW + 2 * HOUR)).toHaveLength(1)
   })
 
+  test('who unsubscribes at the provider after a bounce is brought back by no operator', async () => {
+    const store = await open()
+    await confirmed(store)
+    await apply(store, [eventOf('hard-bounce'), eventOf('unsubscribed', { at: NOW + HOUR })], NOW + HOUR)
+    expect(await retry(store, NOW + 2 * HOUR)).toBe(false)
+    expect(await due(store, NOW + 2 * HOUR)).toEqual([])
+  })
+
   test('who bounced out of two courses and was brought back to one can subscribe to the other anew', async () => {
     const store = await open()
     const inFirst = (one: Parameters<typeof begin>[0]) => begin({ ...one, course: FIRST_COURSE })
@@ -238,10 +246,15 @@ describe.each(STORES)('on the store %s', (kind) => {
   test('an unsubscribe at the provider ends the course, unless the subscriber has confirmed again since', async () => {
     const store = await open()
     for (const name of ['ada', 'grace']) await confirmed(store, name)
+    const bob = asked('bob', NOW - DAY, { id: 'id-bob' })
+    await store.course.enrol({ ...bob, mailboxKey: 'bob@example.com', begin })
     await apply(store, [
       eventOf('unsubscribed'),
       eventOf('unsubscribed', { name: 'grace', at: NOW - 2 * DAY }),
+      eventOf('unsubscribed', { name: 'bob', at: NOW - 2 * DAY }),
     ])
+    // A program, which would have been refused if the store had known.
+    expect(await store.course.findById('id-bob')).toMatchObject({ state: 'unsubscribed' })
     expect((await due(store)).map(({ id }) => id)).toEqual(['id-grace'])
     expect(await store.feedback.listSuppressed(10)).toEqual([])
   })
