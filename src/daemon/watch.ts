@@ -167,9 +167,10 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
     const failure = options.mailFailure?.()
     for (const [name, build] of neighbours) if (!services.includes(name)) builds.set(name, build)
     const isFailing = (name: string) => reports.some(({ probes }) => probes[name]?.state === 'failing')
-    const [due, undecided, holds, told, disk, outcomes, storeTime, lastMail] = await Promise.all([
+    const asked = { now, before: lateBefore(now) }
+    const [late, undecided, holds, told, disk, outcomes, storeTime, lastMail] = await Promise.all([
       // A read error is not reported here: the store and the disk have their own probes.
-      sendsMail ? dueSince(store.course, now).catch(() => undefined) : {},
+      sendsMail ? store.course.late(asked).catch(() => undefined) : {},
       store.persistent ? store.course.undecided().catch(() => undefined) : undefined,
       store.persistent ? store.sending.holds().catch(() => undefined) : [],
       store.persistent ? store.incidents.unfinished(now).catch(() => undefined) : undefined,
@@ -181,7 +182,7 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
     // Where many fail, the counts say it, and no queue is read.
     const stalledAt =
       sendsMail && outcomes?.mail_failing === undefined
-        ? await store.sending.stalledSince({ now, before: lateBefore(now) }).catch(() => undefined)
+        ? await store.sending.stalledSince(asked).catch(() => undefined)
         : undefined
     const failing =
       stalledAt === undefined
@@ -194,7 +195,7 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
       {
         ...known,
         ...(isRefusalOver(failure, lastMail?.sentAt) && { mailRefused: false }),
-        lessonsDueSince: due,
+        lessonsLate: late,
         lessonsUndecided: undecided,
         disk,
         writeMs,
@@ -212,11 +213,6 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
       now,
     )
   }
-}
-
-async function dueSince(course: Store['course'], now: number) {
-  const [first] = await course.listDue(now, 1)
-  return { at: first?.nextAttemptAt, stalledAt: await course.stalledSince({ now, before: lateBefore(now) }) }
 }
 
 async function spaceOf(folder: string) {

@@ -162,21 +162,16 @@ function knownOutage(
   closed: readonly string[],
   agreed: boolean,
 ): Outage | undefined {
-  const isOver = ({ id }: Outage) => closed.includes(id)
-  if (own?.by === self && own.phase === 'open' && !isOver(own)) return own
-  const found = [own, ...heard.map(({ outage }) => outage)]
+  const goesOn = [own, ...heard.map(({ outage }) => outage)]
     .filter((one) => one !== undefined)
-    .filter(({ id }) => agreed || id === own?.id)
-  return found
+    .filter(({ id }) => !closed.includes(id) && (agreed || id === own?.id))
+  if (own?.by === self && own.phase === 'open' && goesOn.includes(own)) return own
+  return goesOn
     .filter((one) => {
-      if (isOver(one)) return false
+      if (one.by === self) return one === own
       // The witness that alerts knows best, whatever others remember.
       const by = heard.find(({ name }) => name === one.by)
-      return one.by === self
-        ? one === own
-        : by === undefined
-          ? one.id !== forgotten
-          : by.outage?.id === one.id
+      return by ? by.outage?.id === one.id : one.id !== forgotten
     })
     .toSorted((a, b) => (a.phase === b.phase ? (a.by < b.by ? -1 : 1) : a.phase === 'open' ? -1 : 1))[0]
 }

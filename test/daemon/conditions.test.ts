@@ -11,7 +11,8 @@ import { newStoreUrl, opened } from '../support/opened.ts'
 import { addressOf, openTestStore } from '../support/stores.ts'
 
 const NOW = Date.UTC(2026, 10, 22)
-const DAY = 24 * 60 * 60 * 1000
+const HOUR = 60 * 60 * 1000
+const DAY = 24 * HOUR
 const MAIL = {
   MAILER_API_KEY: 'mailer-key-value',
   MAILER_FROM: 'a@example.com',
@@ -57,11 +58,10 @@ async function noted(
 ) {
   const asked: unknown[] = []
   const course = {
-    listDue: async (...input: unknown[]) => {
+    late: async (input: unknown) => {
       asked.push(input)
-      return [{ nextAttemptAt: NOW - DAY }]
+      return { at: NOW - DAY }
     },
-    stalledSince: async () => undefined,
     undecided: async () => undecided,
   } as unknown as Store['course']
   const incidents = {
@@ -89,7 +89,10 @@ async function noted(
 }
 
 test('lessons can only be late where mail is configured and the store keeps them', async () => {
-  expect(await noted(MAIL)).toMatchObject({ failing: ['lessons_late'], asked: [[NOW, 1]] })
+  expect(await noted(MAIL)).toMatchObject({
+    failing: ['lessons_late'],
+    asked: [{ now: NOW, before: NOW - HOUR }],
+  })
   expect(await noted({})).toMatchObject({ failing: [], asked: [] })
   const holds = [{ stream: 'mail', at: NOW, reason: 'wrong prices' }] as const
   expect(await noted({}, { holds })).toMatchObject({ failing: ['mail_paused'] })
@@ -305,7 +308,7 @@ test('five starts within fifteen minutes are reported, until one of them is olde
 test('a store or a disk that cannot be asked leaves its condition out', async () => {
   const lost = () => Promise.reject(new Error('canary'))
   const broken = {
-    course: { listDue: lost, undecided: lost },
+    course: { late: lost, undecided: lost },
     incidents: { unfinished: lost },
     sending: { holds: lost, stalledSince: lost },
   } as unknown as Store

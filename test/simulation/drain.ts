@@ -173,11 +173,9 @@ export async function simulateStandstill(
     if (time.elapsed() > until) await course.resolveAll('retry')
     await course.dispatch({ limit: Number.POSITIVE_INFINITY })
     const now = clock.now()
-    const [due] = await store.course.listDue(now, 1)
-    const stalledAt = await store.course.stalledSince({ now, before: core.lateBefore(now) })
-    const lessonsDueSince = { at: due?.nextAttemptAt, stalledAt }
+    const lessonsLate = await store.course.late({ now, before: core.lateBefore(now) })
     const report = core.conditionsReport(
-      { certificates: [], builds: new Map(), halfConfigured: [], mailRefused: undefined, lessonsDueSince },
+      { certificates: [], builds: new Map(), halfConfigured: [], mailRefused: undefined, lessonsLate },
       now,
     )
     const followed = core.followRound({ streaks, reports: [report], open: opened ? ['lessons_late'] : [] })

@@ -1,6 +1,7 @@
 import type { AuditEntry } from '../audit.ts'
 import type { MessageSettlement, MessageStore, NewMessage, QueuedMessage } from '../delivery/messages.ts'
 import type { Asked } from '../delivery/source.ts'
+import type { LateLessons } from '../incidents/conditions.ts'
 import type { NoticeMail } from '../incidents/incident.ts'
 import type { LessonText } from '../mail/definition.ts'
 import type { Keeps } from '../mail/send-once.ts'
@@ -180,8 +181,8 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement>, Keep
   isDue(now: number): Promise<boolean>
   /** How many lessons were given up and wait for `course resolve`. Reads the index of what is in trouble. */
   undecided(): Promise<number>
-  /** When every attempt began to fail, if by `before` and nobody's lesson was sent since: one mailbox is not enough. */
-  stalledSince(input: { readonly now: number; readonly before: number }): Promise<number | undefined>
+  /** The lessons that could have left by `before`, and did not. */
+  late(asked: { readonly now: number; readonly before: number }): Promise<LateLessons>
   /** `lessons`: of the longest course. */
   counts(now: number, lessons?: number): Promise<CourseCounts>
   findPerson(identity: string): Promise<readonly Subscription[]>

@@ -13,8 +13,7 @@ export interface SelfObservations {
   readonly certificates: readonly CertificateCheck[]
   /** False: one has not been read since the start, and may be the bad one of an alert that is open. */
   readonly areCertificatesRead?: boolean
-  /** When lessons became due that are not sent yet. */
-  readonly lessonsDueSince?: LessonsDue | undefined
+  readonly lessonsLate?: LateLessons | undefined
   /** How many wait for an operator's decision. */
   readonly lessonsUndecided?: number | undefined
   readonly disk?: { readonly freeBytes: number; readonly bytes: number } | undefined
@@ -36,10 +35,11 @@ export interface SelfObservations {
   readonly starts?: readonly number[] | undefined
 }
 
-interface LessonsDue {
-  /** The first that waits for an attempt; undefined: none does. */
+/** Times at which lessons became due, in UTC milliseconds. */
+export interface LateLessons {
+  /** The first that nobody tries; one of several overdue lessons may leave an hour after the one before. */
   readonly at?: number | undefined
-  /** One that failed while no lesson was sent at all; undefined: none did. */
+  /** One that failed, if nobody's lesson was sent since: one mailbox is not enough. */
   readonly stalledAt?: number | undefined
 }
 
@@ -63,17 +63,17 @@ export function conditionsReport(
   readonly service: string
   readonly probes: Readonly<Partial<Record<ConditionName, ProbeResult>>>
 } {
-  const { lessonsDueSince, lessonsUndecided, holds, halfConfigured, outcomes = {}, starts = [] } = observed
+  const { lessonsLate, lessonsUndecided, holds, halfConfigured, outcomes = {}, starts = [] } = observed
   const certificate = certificateReason(observed.certificates, now)
   const paused = holds && pauseReasons(holds)
   // Lessons of a paused course are late on purpose, and the pause has an alert of its own.
-  const due = holds?.some(({ stream }) => stream === 'course') ? undefined : lessonsDueSince
+  const late = holds?.some(({ stream }) => stream === 'course') ? undefined : lessonsLate
   return {
     service: WEB,
     probes: given({
       certificate_expiring:
         certificate || observed.areCertificatesRead !== false ? result(certificate) : undefined,
-      lessons_late: known(due, (one) => lateReason(one, now)),
+      lessons_late: known(late, lateReason),
       lessons_undecided: known(lessonsUndecided, (n) => when(n > 0, `given up: ${counted(n, 'lesson')}`)),
       disk_nearly_full: known(observed.disk, diskReason),
       disk_slow: known(observed.writeMs, (ms) => when(ms > WRITE_MS, `a write took ${seconds(ms)}`)),
@@ -166,12 +166,11 @@ export function restartReason(starts: readonly number[], now: number): string | 
 /** A lesson is late one hour after the full hour that follows its time: an outage that ends is made up for by then. */
 export const lateBefore = (now: number) => Math.floor(now / HOUR_MS) * HOUR_MS - HOUR_MS
 
-function lateReason({ at, stalledAt }: LessonsDue, now: number): string | undefined {
+function lateReason({ at, stalledAt }: LateLessons): string | undefined {
   const since = (due: number) => `a lesson has been due since ${minute(due)}`
-  const before = lateBefore(now)
-  if (stalledAt !== undefined && stalledAt <= before)
+  if (stalledAt !== undefined)
     return `${since(stalledAt)}; every attempt failed, and no lesson has been sent since`
-  return at !== undefined && at <= before ? `${since(at)} and has not been sent` : undefined
+  return at === undefined ? undefined : `${since(at)} and has not been sent`
 }
 
 function diskReason({ freeBytes, bytes }: { readonly freeBytes: number; readonly bytes: number }) {
@@ -182,7 +181,6 @@ function diskReason({ freeBytes, bytes }: { readonly freeBytes: number; readonly
 
 function skewReason(builds: ReadonlyMap<string, string | null>): string | undefined {
   const stamped = [...builds].filter(([, build]) => build !== null)
-  return new Set(stamped.map(([, build]) => build)).size < 2
-    ? undefined
-    : stamped.map(([service, build]) => `${service} ${build}`).join(', ')
+  const reason = stamped.map(([service, build]) => `${service} ${build}`).join(', ')
+  return when(new Set(stamped.map(([, build]) => build)).size > 1, reason)
 }

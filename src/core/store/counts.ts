@@ -3,6 +3,7 @@ import type { Backlog, CourseCounts, CourseStore } from '../course/store.ts'
 import type { Problem, SubscriptionState } from '../course/subscription.ts'
 import { UNREADABLE } from '../course/transitions/claim.ts'
 import { DAY_MS, HOUR_MS } from '../durations.ts'
+import type { LateLessons } from '../incidents/conditions.ts'
 import { all, first, getTime, type Sql, type Steps, scalar } from './sql.ts'
 import { subscriptions } from './subscriptions.ts'
 
@@ -15,7 +16,9 @@ export const STREAM_SENT_NOTE = 'sent_at '
 export const LESSON_DUE = `coalesce(due_at, confirmed_at + CAST(${DAY_MS} AS bigint) * {length sent_days})`
 
 /** Not overdue, or an hour after the lesson before; a clock that was set back has sent nothing in the future. */
-export const IS_GENTLE = `(last_sent_at IS NULL OR last_sent_at <= @now - CAST(${HOUR_MS} AS bigint) OR last_sent_at > @now OR ${LESSON_DUE} > last_sent_at)`
+const gentleAt = (time: string) =>
+  `(last_sent_at IS NULL OR last_sent_at <= ${time} - CAST(${HOUR_MS} AS bigint) OR last_sent_at > @now OR ${LESSON_DUE} > last_sent_at)`
+export const IS_GENTLE = gentleAt('@now')
 
 /**
  * What holds of every lesson that a call is asked for: a condition of a `DispatchRequest` is added here, and claims,
@@ -50,6 +53,7 @@ export const TEXTS = {
   listDue: `SELECT * FROM subscription WHERE id IN (SELECT id FROM (${bothHalves('SELECT id, next_attempt_at', 'next_attempt_at <= @now')}) AS halves
       ORDER BY next_attempt_at LIMIT @limit) ORDER BY next_attempt_at`,
   isDue: `${bothHalves('SELECT 1 AS one', `next_attempt_at <= @now AND ${IS_GENTLE}`)} LIMIT 1`,
+  late: `${bothHalves('SELECT next_attempt_at AS at', `next_attempt_at <= @before AND ${gentleAt('@before')}`)} ORDER BY at LIMIT 1`,
   problems: `SELECT * FROM subscription WHERE problem_kind IS NOT NULL AND (problem_since, id) > (@since, @id)
       ORDER BY problem_since, id LIMIT @limit`,
   // Without those that nobody can resolve before their row is repaired.
@@ -96,7 +100,10 @@ export function counts({ one, read }: Sql) {
     listProblems: (limit, after = { since: Number.MIN_SAFE_INTEGER, id: '' }) =>
       one(subscriptions.list(TEXTS.problems, { limit, ...after })),
     undecided: async () => (await one(scalar<number>(TEXTS.undecided))) ?? 0,
-    stalledSince: (at) => one(scalar(TEXTS.stalled, at)),
+    late: (asked) =>
+      read(function* (): Steps<LateLessons> {
+        return { at: yield* scalar(TEXTS.late, asked), stalledAt: yield* scalar(TEXTS.stalled, asked) }
+      }),
   } satisfies Partial<CourseStore>
 }
 

@@ -70,9 +70,8 @@ test('a policy that refuses the only lesson of a call is on record, and lessons 
   }
   const problem = { kind: 'failed', reason: POLICY }
   expect(await it.rows()).toMatchObject([{ problem, failures: 0, sentDays: [] }])
-  expect(await it.store.course.stalledSince({ now: it.now(), before: it.now() - HOUR_MS })).toBeLessThan(
-    START,
-  )
+  const { stalledAt } = await it.store.course.late({ now: it.now(), before: it.now() - HOUR_MS })
+  expect(stalledAt).toBeLessThan(START)
   it.answer((message) => ({ kind: 'sent', id: message.key }))
   expect(await it.course.dispatch({ limit: 10 })).toMatchObject({ sent: 1 })
 })

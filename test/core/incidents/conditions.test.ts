@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest'
-import { conditionsReport, type SelfObservations } from '../../../src/core/incidents/conditions.ts'
+import {
+  conditionsReport,
+  lateBefore,
+  type SelfObservations,
+} from '../../../src/core/incidents/conditions.ts'
 import type { MessageRecord } from '../../../src/core/incidents/incident.ts'
 import type { StreamName } from '../../../src/core/mail/holds.ts'
 
@@ -64,11 +68,11 @@ test('a certificate raises an alert from seven days before its end, or in the la
 })
 
 test('a lesson is late an hour after the full hour that should have sent it', () => {
-  const due = (at?: number, stalledAt?: number) => reasons({ lessonsDueSince: { at, stalledAt } })
+  const due = (at?: number, stalledAt?: number) => reasons({ lessonsLate: { at, stalledAt } })
   const [eight, later] = [Date.UTC(2026, 10, 21, 8, 0), Date.UTC(2026, 10, 21, 8, 1)]
   expect(due()).toEqual({})
   // Due at 8:01: the run of 9:00 has not sent it, and the hour after that has not passed.
-  expect(due(later, later)).toEqual({})
+  expect(lateBefore(NOW)).toBe(eight)
   expect(due(eight)).toEqual({
     lessons_late: 'a lesson has been due since 2026-11-21 08:00 UTC and has not been sent',
   })
@@ -82,12 +86,12 @@ test('paused courses are reported with the reason, and their lessons are not als
   expect(
     reasons({
       holds: [{ stream: 'course', at: NOW, reason: '5 of 60 were reported as spam' }],
-      lessonsDueSince: { at: NOW - DAY_MS, stalledAt: NOW - DAY_MS },
+      lessonsLate: { at: NOW - DAY_MS, stalledAt: NOW - DAY_MS },
     }),
   ).toEqual({ courses_paused: '5 of 60 were reported as spam' })
   // Nor are they well: a pause ends no alert about them.
   const holds = [{ stream: 'course' as const, at: NOW, reason: 'spam' }]
-  const { probes } = conditionsReport({ ...WELL, holds, lessonsDueSince: {} }, NOW)
+  const { probes } = conditionsReport({ ...WELL, holds, lessonsLate: {} }, NOW)
   expect(probes).not.toHaveProperty('lessons_late')
 })
 
@@ -95,7 +99,7 @@ test('one pause is one incident, whatever it holds, and a breaker that tripped b
   const hold = (stream: StreamName, at: number, reason = 'wrong prices') => ({ stream, at, reason })
   const all = [hold('notice', NOW), hold('course', NOW), hold('mail', NOW)]
   const late = { at: NOW - DAY_MS, stalledAt: NOW - DAY_MS }
-  expect(reasons({ holds: all, lessonsDueSince: late })).toEqual({
+  expect(reasons({ holds: all, lessonsLate: late })).toEqual({
     mail_paused: 'notice, course, mail: wrong prices',
   })
   expect(reasons({ holds: [hold('course', NOW - 1, '5 of 60'), hold('mail', NOW)] })).toEqual({

@@ -16,16 +16,9 @@ describe.each(KEPT)('on %s', (kind) => {
     let open: readonly string[] = []
     const round = async () => {
       const now = it.now()
-      const at = (await it.store.course.listDue(now, 1))[0]?.nextAttemptAt
-      const stalledAt = await it.store.course.stalledSince({ now, before: lateBefore(now) })
+      const lessonsLate = await it.store.course.late({ now, before: lateBefore(now) })
       const report = conditionsReport(
-        {
-          certificates: [],
-          builds: new Map(),
-          halfConfigured: [],
-          mailRefused: undefined,
-          lessonsDueSince: { at, stalledAt },
-        },
+        { certificates: [], builds: new Map(), halfConfigured: [], mailRefused: undefined, lessonsLate },
         now,
       )
       const followed = followRound({ streaks, reports: [report], open })
@@ -34,11 +27,11 @@ describe.each(KEPT)('on %s', (kind) => {
         (cause) => !followed.closes.includes(cause),
       )
     }
-    const hours = async (count: number) => {
+    const hours = async (count: number, isCalled = true) => {
       const late: boolean[] = []
       for (let n = 0; n < count; n += 1) {
         it.pass(HOUR_MS)
-        await it.course.dispatch({ limit: Number.POSITIVE_INFINITY })
+        if (isCalled) await it.course.dispatch({ limit: Number.POSITIVE_INFINITY, gentle: true })
         for (let twice = 0; twice < 2; twice += 1) await round()
         late.push(open.includes('lessons_late'))
       }
@@ -64,6 +57,18 @@ describe.each(KEPT)('on %s', (kind) => {
     )
     expect(new Set(await hours(30))).toEqual(new Set([false]))
     expect((await it.rows()).map((row) => row?.sentDays.length)).toEqual([2, 0, 2])
+  })
+
+  test('overdue lessons of somebody who comes back leave one an hour, and are late where no call sends them', async () => {
+    const { it, hours } = await threePeople()
+    await hours(1)
+    const link = it.link()
+    await it.course.unsubscribe(link)
+    await hours(6 * 24)
+    await it.course.undoUnsubscribe(link)
+    await it.course.dispatch({ limit: 10, gentle: true })
+    expect(new Set(await hours(3))).toEqual(new Set([false]))
+    expect(await hours(2, false)).toEqual([false, true])
   })
 
   test('a lesson sent under a clock that was ahead hides no standstill', async () => {
