@@ -133,20 +133,26 @@ async function send(
     else query.set(name, value)
   }
   const seconds = Math.floor(now / 1000)
-  const signature = createHmac('sha256', SECRETS.PAYMENTS_WEBHOOK_SECRET).update(`${seconds}.${text ?? ''}`)
-  const security: Record<string, Record<string, string>> = {
-    identity: { Authorization: `Bearer ${await token({ exp: NOW / 1000 + 86_400 })}` },
-    dispatchSecret: { Authorization: `Bearer ${SECRETS.EMAIL_DISPATCH_SECRET}` },
-    deepToken: { Authorization: `Bearer ${SECRETS.HEALTH_DEEP_TOKEN}` },
-    feedbackSignature: {
+  const bearer = (word: string) => ({ Authorization: `Bearer ${word}` })
+  const security: Record<string, () => Record<string, string> | Promise<Record<string, string>>> = {
+    identity: async () => bearer(await token({ exp: NOW / 1000 + 86_400 })),
+    dispatchSecret: () => bearer(SECRETS.EMAIL_DISPATCH_SECRET),
+    deepToken: () => bearer(SECRETS.HEALTH_DEEP_TOKEN),
+    feedbackSignature: () => ({
       'webhook-id': `msg_${now}`,
       'webhook-timestamp': String(seconds),
       'webhook-signature': new Webhook(FEEDBACK_SECRET).sign(`msg_${now}`, new Date(now), text ?? ''),
+    }),
+    witnessProof: () => bearer(witnessToken()),
+    webhookSignature: () => {
+      const signature = createHmac('sha256', SECRETS.PAYMENTS_WEBHOOK_SECRET).update(
+        `${seconds}.${text ?? ''}`,
+      )
+      return { 'Stripe-Signature': `t=${seconds},v1=${signature.digest('hex')}` }
     },
-    witnessProof: { Authorization: `Bearer ${witnessToken()}` },
-    webhookSignature: { 'Stripe-Signature': `t=${seconds},v1=${signature.digest('hex')}` },
   }
   const needed = operation.security.flatMap((one) => Object.keys(one))
+  const signed = await Promise.all(needed.map((name) => security[name]?.()))
   const [type = ''] = Object.keys(operation.requestBody?.content ?? {})
   const response = await platform[service as keyof typeof urls].fetch(
     new Request(`${urls[service as keyof typeof urls]}${target}${query.size > 0 ? `?${query}` : ''}`, {
@@ -154,7 +160,7 @@ async function send(
       headers: {
         Accept: accept,
         ...(text === undefined ? {} : { 'Content-Type': type }),
-        ...Object.assign({}, ...needed.map((name) => security[name])),
+        ...Object.assign({}, ...signed),
       },
       body: text ?? null,
     }),

@@ -98,20 +98,20 @@ test.each<[string, Outcome]>([
   ['by its policy', policy],
   ['for good', { kind: 'permanent', hardBounce: false, reason: 'no' }],
 ])(
-  'a hundred early people whom a provider refuses %s hold up nobody else, and most are parked',
+  'fifty early people whom a provider refuses %s hold up nobody else, and most are parked',
   async (_, refusal) => {
-    const it = await courseWith(300)
+    const it = await courseWith(150)
     it.answer(({ to }) =>
-      Number(/\d+/.exec(to.address)?.[0]) < 100 ? refusal : { kind: 'sent', id: 'taken' },
+      Number(/\d+/.exec(to.address)?.[0]) < 50 ? refusal : { kind: 'sent', id: 'taken' },
     )
     for (const day of [1, 2]) {
       await it.course.dispatch({ limit: 1000 })
-      const others = (await it.rows()).slice(100)
-      expect(others.map((row) => row?.sentDays.length)).toEqual(Array(200).fill(day))
+      const others = (await it.rows()).slice(50)
+      expect(others.map((row) => row?.sentDays.length)).toEqual(Array(100).fill(day))
       it.pass(DAY_MS)
     }
-    const refused = (await it.rows()).slice(0, 100).filter((row) => row?.problem?.kind === 'parked')
-    expect(refused.length).toBeGreaterThan(60)
+    const refused = (await it.rows()).slice(0, 50).filter((row) => row?.problem?.kind === 'parked')
+    expect(refused.length).toBeGreaterThan(30)
   },
 )
 
@@ -122,7 +122,7 @@ test.each<[string, Outcome]>([
 ])(
   'an hour’s limit that a provider answers with %s parks nobody, however often it is met',
   async (_, limited) => {
-    const it = await courseWith(300)
+    const it = await courseWith(150)
     let left = 0
     it.answer(async () => {
       await new Promise((resolve) => setImmediate(resolve))
@@ -130,7 +130,7 @@ test.each<[string, Outcome]>([
       return left >= 0 ? { kind: 'sent', id: 'taken' } : limited
     })
     for (let minutes = 0; minutes < 180; minutes += 5) {
-      if (minutes % 60 === 0) left = 100
+      if (minutes % 60 === 0) left = 50
       await it.course.dispatch({ limit: 1000 })
       it.pass(5 * MINUTE_MS)
     }
@@ -139,7 +139,7 @@ test.each<[string, Outcome]>([
 )
 
 test('equal permanent refusals in a row stop the call and park no lesson', async () => {
-  const it = await courseWith(300, { kind: 'memory' })
+  const it = await courseWith(30, { kind: 'memory' })
   it.answer(() => ({ kind: 'permanent', hardBounce: false, reason: 'no' }))
   expect(await it.course.dispatch({ limit: 1000 })).toMatchObject({ reason: '5 failures in a row: no' })
   for (const row of await it.rows()) expect(row).toMatchObject(untouched)
