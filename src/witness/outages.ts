@@ -9,7 +9,7 @@ import {
 import { type AlertText, FAILS_AGAIN } from '../core/incidents/text.ts'
 import { duration } from '../core/messages/en.ts'
 import { minute } from '../core/sentences.ts'
-import type { Outage, Round, Seen } from './votes.ts'
+import { isOutage, type Outage, type Round, type Seen } from './votes.ts'
 
 /** Keeps the outages that this witness announces as incidents of its own store, from which alerts are sent. */
 export function followOutages(
@@ -43,9 +43,11 @@ export function followOutages(
       ...UNATTENDED,
       closedAt: inherited && now,
     }
+    // An outage may be over while those whom its end needs are gone, so that nobody may announce it.
+    const hearing = isOutage(after) ? channels : channels.map((one) => ({ ...one, takes: isNoReminder }))
     await incidents.follow({
       now,
-      channels,
+      channels: hearing,
       decide(open) {
         const over = open.filter(({ id }) => id !== after.outage?.id)
         const closed = over.filter(({ id }) => announces !== 'closed' && after.closed.includes(id))
@@ -62,6 +64,8 @@ export function followOutages(
     })
   }
 }
+
+const isNoReminder = (kind: MessageKind) => !kind.startsWith('reminder')
 
 function reasonOf({ unreachable, reachable, configured }: Seen, self: string, reason: string | undefined) {
   return [

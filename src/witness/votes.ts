@@ -121,16 +121,8 @@ export function nextRound({ self, view, mute, heard, configured, before, since, 
     return { after: { ...none, closed: [...closed, known.id].slice(-ENDS_KEPT) }, announces: 'closed', seen }
   if (clear >= FORGET_ROUNDS && !isHeard && closer !== self)
     return { after: { ...none, forgotten: known.id }, seen }
-  return {
-    after: {
-      ...none,
-      ...(closer && { closers: { ...closers, [known.id]: closer } }),
-      outage: known,
-      clear,
-      silent,
-    },
-    seen,
-  }
+  const granted = closer === undefined ? closers : { ...closers, [known.id]: closer }
+  return { after: { ...none, closers: granted, outage: known, clear, silent }, seen }
 }
 
 /** Grants each end that others have granted, and says who has the majority of the grants. */

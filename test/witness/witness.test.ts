@@ -8,6 +8,7 @@ import { openInbox } from '../../src/cli/demo/inbox.ts'
 import { runProgram } from '../../src/cli/program.ts'
 import { type Log, silentLog, systemClock, systemRandom } from '../../src/core/host.ts'
 import { webhookChannel } from '../../src/core/incidents/channels.ts'
+import { createAlertLanes } from '../../src/core/incidents/lanes.ts'
 import { secret } from '../../src/core/secret.ts'
 import { openHistory } from '../../src/core/store/open.ts'
 import {
@@ -27,11 +28,11 @@ import { readVote } from '../../src/witness/ask.ts'
 import { publisher } from '../../src/witness/files.ts'
 import { followOutages, outageText } from '../../src/witness/outages.ts'
 import { serveWitness } from '../../src/witness/serve.ts'
-import { NOTHING_SEEN } from '../../src/witness/votes.ts'
+import { NOTHING_SEEN, type Round, type Voting } from '../../src/witness/votes.ts'
 import { otherPlatform, startWitness } from '../../src/witness/witness.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
-import { channelOf, hostAt, incidentWith, openIncident, tellDue } from '../support/incidents.ts'
+import { channelOf, hostAt, incidentWith, openIncident } from '../support/incidents.ts'
 import { S3_KEY, s3Storage } from '../support/s3.ts'
 import { recordLearningDays } from '../support/sample-health.ts'
 import { serve, serveBodies } from '../support/servers.ts'
@@ -899,7 +900,8 @@ test('pages say that the platform is back although the end cannot be kept, and a
   expect(inbox.titles).toEqual(['kiln.example is unreachable', 'kiln.example is reachable again'])
 })
 
-test('an end is told also where the clock was set back by more than the outage lasted', async () => {
+/** An outage that this witness has announced, and what is told of it after a time and votes. */
+async function announced() {
   const { incidents } = await openTestStore(undefined)
   let now = Date.UTC(2026, 10, 22)
   const host = hostAt(() => now)
@@ -910,21 +912,35 @@ test('an end is told also where the clock was set back by more than the outage l
       return { kind: 'sent', id }
     }),
   ]
+  const lanes = createAlertLanes(host, incidents, channels)
   const follow = followOutages(host.clock, incidents, channels, 'a')
   const outage = { id: 'a-1', by: 'a', phase: 'open', since: now - 30_000 } as const
   const seen = { unreachable: ['a'], reachable: [], configured: 1 }
-  await follow({ after: { ...NOTHING_SEEN, outage }, announces: 'open', seen }, outage, undefined)
-  await tellDue(host, incidents, channels)
-  now -= 60_000
-  const after = { ...NOTHING_SEEN, closed: ['a-1'] }
-  await follow({ after, announces: 'closed', seen }, outage, undefined)
-  await tellDue(host, incidents, channels)
-  for (let round = 0; round < 4; round += 1) {
-    now += 30_000
-    await follow({ after, seen }, undefined, undefined)
-    await tellDue(host, incidents, channels)
+  const pass = async (ms: number, voting: Partial<Voting>, announces?: Round['announces']) => {
+    now += ms
+    const after = { ...NOTHING_SEEN, ...voting }
+    await follow({ after, seen, ...(announces && { announces }) }, outage, undefined)
+    await Promise.all(lanes.map((wake) => wake()))
   }
+  await pass(0, { outage }, 'open')
+  return { told, outage, pass }
+}
+
+test('an end is told also where the clock was set back by more than the outage lasted', async () => {
+  const { told, pass } = await announced()
+  await pass(-60_000, { closed: ['a-1'] }, 'closed')
+  for (let round = 0; round < 4; round += 1) await pass(30_000, { closed: ['a-1'] })
   expect(told).toEqual(['alert.a-1.opened', 'alert.a-1.closed'])
+})
+
+test('nobody is reminded of an outage that is over for the votes, though those who grant its end are gone', async () => {
+  const { told, outage, pass } = await announced()
+  for (let hour = 1; hour <= 9; hour += 1) await pass(3_600_000, { outage, clear: 2 })
+  expect(told).toEqual(['alert.a-1.opened'])
+  await pass(3_600_000, { outage })
+  await pass(7_200_000, { outage })
+  await pass(0, { closed: ['a-1'] }, 'closed')
+  expect(told.slice(1)).toEqual(['alert.a-1.reminder-2', 'alert.a-1.reminder-3', 'alert.a-1.closed'])
 })
 
 test('the command listens on its host, under its name, and asks its peers; what it cannot take is wrong usage', async () => {
