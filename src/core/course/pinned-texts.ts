@@ -11,6 +11,8 @@ export type LessonMail =
   /** There is no text: the lesson waits. */
   | { readonly kind: 'missing'; readonly reason: string }
 
+/** Begins the reason of a lesson that waits for its text. */
+export const NO_LESSON = 'the platform has no lesson'
 /** How many compiled texts are kept for reuse; a mail takes about 20 kB. */
 const MOST_COMPILED = 100
 
@@ -21,27 +23,24 @@ const MOST_COMPILED = 100
 export function createPinnedTexts(log: Pick<Log, 'warn'> | undefined) {
   const compiled = new Map<string, Promise<CompiledMail | undefined>>()
 
-  function fromStore(hash: string, { lesson, like, store }: LessonRequest, texts: LessonTexts) {
-    const known = compiled.get(hash)
-    if (known !== undefined) {
-      // Move it to the end: the least recently used text is dropped first.
-      compiled.delete(hash)
-      compiled.set(hash, known)
-      return known
+  async function compile(hash: string, { lesson, like, store }: LessonRequest, texts: LessonTexts) {
+    const text = await store.lessonText(hash)
+    if (text === undefined) {
+      log?.warn('lesson_text_missing', `the store does not have the text that enrolments keep of ${lesson}`)
+      return undefined
     }
-    const compiling = (async () => {
-      const text = await store.lessonText(hash)
-      if (text === undefined) {
-        log?.warn('lesson_text_missing', `the store does not have the text that enrolments keep of ${lesson}`)
-        return undefined
-      }
-      return texts.compile(text, like).catch((error: unknown) => {
-        const reason = error instanceof Error ? error.message : 'unknown'
-        const broken = `the text that enrolments keep of ${lesson} no longer compiles`
-        log?.warn('lesson_text_broken', broken, { reason })
-        return undefined
-      })
-    })()
+    return texts.compile(text, like).catch((error: unknown) => {
+      const reason = error instanceof Error ? error.message : 'unknown'
+      const broken = `the text that enrolments keep of ${lesson} no longer compiles`
+      log?.warn('lesson_text_broken', broken, { reason })
+      return undefined
+    })
+  }
+
+  function fromStore(hash: string, request: LessonRequest, texts: LessonTexts) {
+    const compiling = compiled.get(hash) ?? compile(hash, request, texts)
+    // Move it to the end: the least recently used text is dropped first.
+    compiled.delete(hash)
     compiled.set(hash, compiling)
     // If the store could not be read, ask again next time.
     compiling.catch(() => compiled.delete(hash))
@@ -56,7 +55,7 @@ export function createPinnedTexts(log: Pick<Log, 'warn'> | undefined) {
     const running = texts.of(lesson)
     const instead: LessonMail =
       running === undefined
-        ? { kind: 'missing', reason: `the platform has no lesson ${lesson}: put its file back` }
+        ? { kind: 'missing', reason: `${NO_LESSON} ${lesson}: put its file back` }
         : { kind: 'running', language }
     const kept = hashes && inLanguage((key) => Object.hasOwn(hashes, key), language)
     const hash = kept === undefined ? undefined : hashes?.[kept]

@@ -39,6 +39,8 @@ export interface SelfObservations {
 export interface LateLessons {
   /** The first that nobody tries; one of several overdue lessons may leave an hour after the one before. */
   readonly at?: number | undefined
+  /** What that one waits for, if it is known. */
+  readonly why?: string | undefined
   /** One that failed, if nobody's lesson was sent since: one mailbox is not enough. */
   readonly stalledAt?: number | undefined
 }
@@ -166,11 +168,11 @@ export function restartReason(starts: readonly number[], now: number): string | 
 /** A lesson is late one hour after the full hour that follows its time: an outage that ends is made up for by then. */
 export const lateBefore = (now: number) => Math.floor(now / HOUR_MS) * HOUR_MS - HOUR_MS
 
-function lateReason({ at, stalledAt }: LateLessons): string | undefined {
+function lateReason({ at, why, stalledAt }: LateLessons): string | undefined {
   const since = (due: number) => `a lesson has been due since ${minute(due)}`
   if (stalledAt !== undefined)
     return `${since(stalledAt)}; every attempt failed, and no lesson has been sent since`
-  return at === undefined ? undefined : `${since(at)} and has not been sent`
+  return at === undefined ? undefined : [`${since(at)} and has not been sent`, why].filter(Boolean).join(': ')
 }
 
 function diskReason({ freeBytes, bytes }: { readonly freeBytes: number; readonly bytes: number }) {

@@ -1,4 +1,5 @@
 import type { DispatchRequest } from '../course/dispatch-request.ts'
+import { NO_LESSON } from '../course/pinned-texts.ts'
 import type { Backlog, CourseCounts, CourseStore } from '../course/store.ts'
 import type { Problem, SubscriptionState } from '../course/subscription.ts'
 import { UNREADABLE } from '../course/transitions/claim.ts'
@@ -53,7 +54,10 @@ export const TEXTS = {
   listDue: `SELECT * FROM subscription WHERE id IN (SELECT id FROM (${bothHalves('SELECT id, next_attempt_at', 'next_attempt_at <= @now')}) AS halves
       ORDER BY next_attempt_at LIMIT @limit) ORDER BY next_attempt_at`,
   isDue: `${bothHalves('SELECT 1 AS one', `next_attempt_at <= @now AND ${IS_GENTLE}`)} LIMIT 1`,
-  late: `${bothHalves('SELECT next_attempt_at AS at', `next_attempt_at <= @before AND ${gentleAt('@before')}`)} ORDER BY at LIMIT 1`,
+  // A removed course is paused; a lesson whose file is gone is asked for every hour, and nobody meant that.
+  late: `${bothHalves('SELECT next_attempt_at AS at, CAST(NULL AS text) AS why', `next_attempt_at <= @before AND ${gentleAt('@before')}`)}
+      UNION ALL SELECT ${LESSON_DUE}, problem_reason ${TROUBLED} AND ${ASKED_FOR} AND ${LESSON_DUE} <= @before AND problem_reason LIKE '${NO_LESSON}%'
+      ORDER BY at LIMIT 1`,
   problems: `SELECT * FROM subscription WHERE problem_kind IS NOT NULL AND (problem_since, id) > (@since, @id)
       ORDER BY problem_since, id LIMIT @limit`,
   // Without those that nobody can resolve before their row is repaired.
@@ -102,7 +106,7 @@ export function counts({ one, read }: Sql) {
     undecided: async () => (await one(scalar<number>(TEXTS.undecided))) ?? 0,
     late: (asked) =>
       read(function* (): Steps<LateLessons> {
-        return { at: yield* scalar(TEXTS.late, asked), stalledAt: yield* scalar(TEXTS.stalled, asked) }
+        return { stalledAt: yield* scalar(TEXTS.stalled, asked), ...(yield* first(TEXTS.late, asked)) }
       }),
   } satisfies Partial<CourseStore>
 }

@@ -68,7 +68,8 @@ test('a certificate raises an alert from seven days before its end, or in the la
 })
 
 test('a lesson is late an hour after the full hour that should have sent it', () => {
-  const due = (at?: number, stalledAt?: number) => reasons({ lessonsLate: { at, stalledAt } })
+  const due = (at?: number, stalledAt?: number, why?: string) =>
+    reasons({ lessonsLate: { at, stalledAt, why } })
   const [eight, later] = [Date.UTC(2026, 10, 21, 8, 0), Date.UTC(2026, 10, 21, 8, 1)]
   expect(due()).toEqual({})
   // Due at 8:01: the run of 9:00 has not sent it, and the hour after that has not passed.
@@ -76,6 +77,7 @@ test('a lesson is late an hour after the full hour that should have sent it', ()
   expect(due(eight)).toEqual({
     lessons_late: 'a lesson has been due since 2026-11-21 08:00 UTC and has not been sent',
   })
+  expect(due(eight, undefined, 'put its file back').lessons_late).toMatch(/ and has not been sent: put its/)
   expect(due(later, eight)).toEqual({
     lessons_late:
       'a lesson has been due since 2026-11-21 08:00 UTC; every attempt failed, and no lesson has been sent since',

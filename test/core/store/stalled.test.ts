@@ -1,12 +1,21 @@
 import { describe, expect, test } from 'vitest'
+import { createCatalog } from '../../../src/core/course/catalog.ts'
 import { HOUR_MS } from '../../../src/core/durations.ts'
 import { followRound, type Streaks } from '../../../src/core/incidents/causes.ts'
 import { conditionsReport, lateBefore } from '../../../src/core/incidents/conditions.ts'
+import type { LessonTexts } from '../../../src/core/mail/definition.ts'
 import type { Outcome } from '../../../src/core/mail/mailer.ts'
-import { courseWith } from '../../support/course.ts'
+import { learning } from '../../../src/presets/learning/platform.ts'
+import { courseNamed, courseWith } from '../../support/course.ts'
 import { KEPT } from '../../support/stores.ts'
 
 const LATER: Outcome = { kind: 'transient', scope: 'message', reason: '451 try again later' }
+
+/** The file of the second lesson is gone. */
+const withoutDay2 = async (): Promise<LessonTexts> => ({
+  of: (lesson) => (lesson === 'course-day-2' ? undefined : {}),
+  compile: () => Promise.reject(new Error('no text is kept')),
+})
 
 describe.each(KEPT)('on %s', (kind) => {
   /** Three people, a call each hour, and what the daemon says after each: the hours in which lessons are late. */
@@ -27,11 +36,14 @@ describe.each(KEPT)('on %s', (kind) => {
         (cause) => !followed.closes.includes(cause),
       )
     }
-    const hours = async (count: number, isCalled = true) => {
+    const hours = async (
+      count: number,
+      calls: readonly Pick<typeof it.course, 'dispatch'>[] = [it.course],
+    ) => {
       const late: boolean[] = []
       for (let n = 0; n < count; n += 1) {
         it.pass(HOUR_MS)
-        if (isCalled) await it.course.dispatch({ limit: Number.POSITIVE_INFINITY, gentle: true })
+        for (const course of calls) await course.dispatch({ limit: Number.POSITIVE_INFINITY, gentle: true })
         for (let twice = 0; twice < 2; twice += 1) await round()
         late.push(open.includes('lessons_late'))
       }
@@ -68,8 +80,27 @@ describe.each(KEPT)('on %s', (kind) => {
     await it.course.undoUnsubscribe(link)
     await it.course.dispatch({ limit: 10, gentle: true })
     expect(new Set(await hours(3))).toEqual(new Set([false]))
-    expect(await hours(2, false)).toEqual([false, true])
+    expect(await hours(2, [])).toEqual([false, true])
   })
+
+  test.each([
+    ['lesson', createCatalog(learning.courses, { texts: withoutDay2 }), true],
+    ['course', createCatalog([courseNamed('pottery')]), false],
+  ])(
+    'people who wait for a %s that the platform no longer has, while others are sent theirs',
+    async (_, catalog, isLate) => {
+      const { it, hours } = await threePeople()
+      await hours(1)
+      const course = it.open(it.store.course, { catalog })
+      const late: boolean[] = []
+      for (let hour = 0; hour < 27; hour += 1) {
+        const address = `q${hour}@example.com`
+        await course.enrol({ spelling: address, identity: address, course: catalog.courses[0]?.id })
+        late.push(...(await hours(1, [course])))
+      }
+      expect(late).toEqual(late.map((_, hour) => isLate && hour >= 23))
+    },
+  )
 
   test('a lesson sent under a clock that was ahead hides no standstill', async () => {
     const { it, hours } = await threePeople()
