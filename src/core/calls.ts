@@ -58,16 +58,14 @@ export function spaced<T>(run: () => Promise<T>, timer: Timer): () => Promise<T>
 }
 
 /** Answers all questions of one turn of the event loop with one call. */
-export function batchPerTick<Q, A>(
-  ask: (questions: readonly Q[]) => Promise<readonly A[]>,
-): (question: Q) => Promise<A> {
+export function batchPerTick<Q, A>(ask: (questions: readonly Q[]) => Promise<readonly A[]>) {
   let questions: Q[] = []
   const answers = perTick(() => {
     const asked = questions
     questions = []
     return ask(asked)
   })
-  return async (question) => {
+  return async (question: Q): Promise<A> => {
     const index = questions.push(question) - 1
     const answer = (await answers())[index]
     if (answer === undefined) throw new TypeError('the store left a question unanswered')

@@ -86,11 +86,7 @@ export function createCatalog(
      * The plan of an enrolment, its lessons in their order; undefined: the platform no longer has its course. `tried`:
      * the lesson in hand, if it may have been delivered.
      */
-    async plan(
-      enrolment: Followed,
-      store: Pick<CourseStore, 'pinnedPlan'>,
-      tried?: string,
-    ): Promise<Plan | undefined> {
+    async plan(enrolment: Followed, store: Pick<CourseStore, 'pinnedPlan'>, tried?: string) {
       const { course: id, courseVersion: version, sentLessons = [], day } = enrolment
       const newest = followed(enrolment)
       if (newest !== undefined) {

@@ -19,12 +19,8 @@ const NEVER_LEFT: HttpFault = { neverLeft: true }
  * One request and its answer, cut if it has no end. Straight on undici's dispatcher: a stream and an abort listener
  * for each answer of a few bytes would cost as much as the request. Rejects with an HttpFault.
  */
-function exchange(
-  pool: Dispatcher,
-  request: Dispatcher.DispatchOptions,
-  signal: AbortSignal | undefined,
-): Promise<ProviderResponse> {
-  return new Promise((resolve, reject) => {
+function exchange(pool: Dispatcher, request: Dispatcher.DispatchOptions, signal: AbortSignal | undefined) {
+  return new Promise<ProviderResponse>((resolve, reject) => {
     if (signal?.aborted) return reject(NEVER_LEFT)
     let start: Omit<ProviderResponse, 'text'> | undefined
     let length = 0

@@ -57,9 +57,7 @@ export function smtpPool(options: SessionOptions, size: number) {
 
   return {
     /** Undefined: the server has taken the message. Never rejects. */
-    async send(
-      ...[message, signal, recorded]: Parameters<SmtpSession['send']>
-    ): ReturnType<SmtpSession['send']> {
+    async send(...[message, signal, recorded]: Parameters<SmtpSession['send']>) {
       try {
         for (;;) {
           const session = await take(signal)
