@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import path from 'node:path'
-import { parseAddress, parseMailbox } from '../../core/address.ts'
+import { parseMailbox } from '../../core/address.ts'
 import { writeWhole } from '../../core/daemon-record.ts'
 import { codeOf } from '../../core/errors.ts'
 import { untilAborted } from '../../core/host.ts'
@@ -11,7 +11,7 @@ import { CommandError, EXIT, failure, listColumns, templateFaultText, wrongUsage
 import { feedback } from '../email/feedback.ts'
 import { suppressions } from '../email/suppressions.ts'
 import { loadEnvironment } from '../environment.ts'
-import { choice, ENV_FILE, format, port, repeatable, required, value } from '../inputs.ts'
+import { addressOf, choice, ENV_FILE, format, port, repeatable, required, value } from '../inputs.ts'
 import { compact, labelled } from '../output/text.ts'
 import { BASELINE, REPORT_FORMAT } from '../report.ts'
 
@@ -43,7 +43,7 @@ export const define: Define = ({ platform }) => {
         async run(context, { template: name, templates, port, to, envFile }) {
           const { env } = await loadEnvironment(context, envFile)
           const { openSender } = await import('../preview/sender.ts')
-          const recipients = to.map(recipientOf)
+          const recipients = to.map((one) => addressOf(one, '--to: ').mailbox.address)
           const { workshop, shown } = await openTemplates(context, templates)
           const { servePreview } = await import('../preview/server.ts')
           const { noticeSamples } = await import('../preview/page.ts')
@@ -119,7 +119,7 @@ export const define: Define = ({ platform }) => {
         examples: ['welcome --to you@example.com --env-file .env'],
         inputs: { '<template>': template(), '--to <address>': required('where to'), ...ENV_FILE },
         async run(context, { template: name, to: given, envFile }) {
-          const to = recipientOf(given)
+          const to = addressOf(given, '--to: ').mailbox.address
           const { openSender } = await import('../preview/sender.ts')
           const { env } = await loadEnvironment(context, envFile)
           const mail = (await context.platform.mails.compiled())[name]
@@ -237,10 +237,3 @@ const build = command({
     return `${Object.keys(made.mails).length} mails in ${path.relative(context.cwd, file)}\n`
   },
 })
-
-/** The address of a `--to`, as it is sent to; anything else is wrong usage. */
-function recipientOf(text: string): string {
-  const parsed = parseAddress(text)
-  if (!parsed.ok) throw wrongUsage(`--to: ${parsed.reason}.`)
-  return parsed.mailbox.address
-}

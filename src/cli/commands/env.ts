@@ -104,10 +104,7 @@ export const define: Define = () => ({
       summary: 'print a .env.example of every variable',
       description: 'Print an env file of every variable, each commented out, with what it is for.',
       examples: ['> .env'],
-      async run(context) {
-        const { exampleFile } = await import('../../core/env/schema.ts')
-        return exampleFile(context.platform.contract)
-      },
+      run: async ({ platform }) => (await import('../../core/env/schema.ts')).exampleFile(platform.contract),
     }),
     types: command({
       summary: 'print the types of the environment as a declaration file',
