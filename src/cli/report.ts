@@ -1,4 +1,3 @@
-import type { RecordedPlatform } from '../core/daemon-record.ts'
 import type { LiveFindingId } from '../core/env/explanations.ts'
 import type { Report } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
@@ -15,7 +14,6 @@ export const REPORT_FORMAT = format('text', 'json', 'github', 'sarif', 'junit')
 
 export const BASELINE = { '--baseline <file>': 'accept warnings of an earlier --format json report' } as const
 
-/** The inputs of a command that reports on an environment. */
 export const REPORT_INPUTS = {
   '--strict': 'fail on warnings too',
   '--notices': 'show what is not configured and what that means as findings',
@@ -25,11 +23,6 @@ export const REPORT_INPUTS = {
 
 export type ReportOptions = Partial<Values<typeof REPORT_INPUTS>> &
   Pick<Values<typeof REPORT_INPUTS>, 'format'> & { readonly files?: readonly string[] }
-
-export interface CheckedReport extends Report {
-  readonly platform: RecordedPlatform
-  readonly live?: readonly LiveResult[]
-}
 
 /** Errors about the other side, which was not reached or refused us: exit code 3 if there are no others (CONTRACT §7). */
 const REMOTE_FAULTS: readonly string[] = [
@@ -44,7 +37,7 @@ const REMOTE_FAULTS: readonly string[] = [
 export async function writeReport(
   context: Context,
   name: string,
-  report: CheckedReport | LintReport,
+  report: (Report & { readonly live?: readonly LiveResult[] }) | LintReport,
   options: ReportOptions,
 ): Promise<ExitCode> {
   const accepted = options.baseline === undefined ? undefined : await readBaseline(context, options.baseline)

@@ -77,7 +77,6 @@ async function localSource(context: Context, env: Environment, options: Options)
   }
 }
 
-/** Dispatch through the endpoint of the web service. */
 export async function remoteSource(context: Context, env: Environment, options: Options): Promise<Source> {
   const { callDispatch, webEndpoint } = await import('../web-endpoint.ts')
   const endpoint = webEndpoint(context, env, options.url, PATHS.dispatch)

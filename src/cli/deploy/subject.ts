@@ -135,10 +135,12 @@ function inside(folder: string, file: string, next = ''): string {
 export const yamlName = (name: string) =>
   /^(?:\d.*|y|yes|n|no|on|off|true|false|null|@.*|.*[^\w.@+/-].*)$/is.test(name) ? JSON.stringify(name) : name
 
+type Packages = Record<string, { resolved?: string; link?: boolean; dev?: boolean }>
+
 function packagesIn(folder: string, isImporting: boolean) {
   const file = path.join(folder, 'package-lock.json')
   if (!existsSync(file)) return {}
-  const lock = attempt(() => JSON.parse(readFileSync(file, 'utf8')) as Lock)
+  const lock = attempt(() => JSON.parse(readFileSync(file, 'utf8')) as { packages?: Packages })
   if (lock === undefined) throw wrongUsage(`${file} cannot be read: npm install writes it anew.`)
   const { packages = {} } = lock
   const isLocked = packages['node_modules/platformctl'] !== undefined
@@ -156,10 +158,4 @@ function packagesIn(folder: string, isImporting: boolean) {
   })
   const manifests = ['package.json', 'package-lock.json', ...tarballs]
   return isLocked ? { tarballs, isLocked, manifests } : { manifests }
-}
-
-interface Lock {
-  readonly packages?: Readonly<
-    Record<string, { readonly resolved?: string; readonly link?: boolean; readonly dev?: boolean }>
-  >
 }

@@ -19,16 +19,15 @@ const BY_STATUS: Readonly<Record<number, CauseCode>> = {
   429: 'rate_limited',
 }
 
+type Read = { readonly report: HealthReport; readonly foreign?: true } | { readonly cause: CauseCode }
+
 /** The cause, if the status alone decides it. */
 export function causeOfStatus(status: number): CauseCode | undefined {
   return status >= 300 && status < 400 ? 'redirect' : BY_STATUS[status]
 }
 
 /** Another server's health, by state and status alone. Its texts are cut, and lose what would steer a terminal. */
-export function readReport(
-  { status, body }: Answer,
-  service: Service,
-): { readonly report: HealthReport } | { readonly cause: CauseCode } {
+export function readReport({ status, body }: Answer, service: Service): Read {
   const known = causeOfStatus(status)
   if (known) return { cause: known }
   const value = parsedJson(body)
@@ -157,11 +156,7 @@ const SPRING: Words = { up: 'ok', unknown: 'degraded', down: 'failing', out_of_s
 const ASPNET: Words = { healthy: 'ok', degraded: 'degraded', unhealthy: 'failing' }
 
 /** Reads an answer as the health of `service`, in its format. `any` tells the format from the answer. */
-export function readHealth(
-  answer: Answer,
-  service: Service,
-  format: HealthFormat | 'any',
-): { readonly report: HealthReport; readonly foreign?: true } | { readonly cause: CauseCode } {
+export function readHealth(answer: Answer, service: Service, format: HealthFormat | 'any'): Read {
   if (format === 'platformctl') return readReport(answer, service)
   const cause = causeOfStatus(answer.status)
   if (cause !== undefined) return { cause }

@@ -93,7 +93,6 @@ export function fill(parts: readonly Part[], slots: Readonly<Record<string, stri
   return filled
 }
 
-/** Whether a slot of this type takes the value. */
 export const isOfType = (type: Slot['type'], value: string): boolean =>
   type === 'url' ? isSafeUrl(value) : isSafeText(value)
 

@@ -185,7 +185,6 @@ export function lintCompiled(input: {
       subject: rendered.subject,
       htmlBytes: Buffer.byteLength(rendered.html),
       textBytes: Buffer.byteLength(rendered.text),
-      /** How many of each were found in it. */
       errors: findings.filter(({ severity }) => severity === 'error').length,
       warnings: findings.filter(({ severity }) => severity === 'warning').length,
     },
