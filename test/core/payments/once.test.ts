@@ -6,6 +6,7 @@ import { openCheckout } from '../../../src/core/payments/checkout.ts'
 import { handlePaymentEvent, type OnPaymentEvent, readSignature } from '../../../src/core/payments/webhook.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { pairOf } from '../../support/accounts.ts'
+import { anyText } from '../../support/any-text.ts'
 import { serve } from '../../support/servers.ts'
 import { standingClock } from '../../support/standing-clock.ts'
 import { openTestStore } from '../../support/stores.ts'
@@ -25,7 +26,7 @@ const TWO = 'new-secret-value,old-secret-value'
 
 test('a signature fits its own body at any time within five minutes, and no later', () => {
   fc.assert(
-    fc.property(fc.string({ unit: 'binary' }), fc.integer({ min: -1000, max: 1000 }), (body, offset) => {
+    fc.property(anyText(), fc.integer({ min: -1000, max: 1000 }), (body, offset) => {
       const seconds = SECONDS + offset
       expect(check(body, sign(body, seconds))).toBe(Math.abs(offset) <= 300)
     }),

@@ -14,15 +14,19 @@ import { newDatabase, newFile } from '../../support/stores.ts'
 
 const NOW = Date.UTC(2026, 10, 21)
 
-/** A store, and its plain backup that `change` makes hostile. */
-async function backedUp() {
+let plain: Buffer | undefined
+
+/** A store, and a plain backup that `change` makes hostile: its own, or that of another new store. */
+async function backedUp(own = false) {
   const file = await newFile('platform.sqlite')
   const folder = path.dirname(file)
   const at = (name: string) => path.join(folder, name)
   const address = { kind: 'sqlite', file } as const
   const maintenance = await openMaintenance(address)
   onTestFinished(() => maintenance.close())
-  await maintenance.backup(at('b.sqlite'), NOW)
+  if (own || plain === undefined) await maintenance.backup(at('b.sqlite'), NOW)
+  else await writeFile(at('b.sqlite'), plain)
+  plain ??= await readFile(at('b.sqlite'))
   const change = (...steps: string[]) => {
     const database = new Database(at('b.sqlite'))
     database.unsafeMode()
@@ -133,7 +137,7 @@ test('a backup that says nothing that can be a time of itself is dated by its fi
 })
 
 test('lines of a journal that no build of ours wrote change nothing, and the others count', async () => {
-  const { at, maintenance, restore } = await backedUp()
+  const { at, maintenance, restore } = await backedUp(true)
   const own = (await maintenance.journal(NOW)).map((entry) => JSON.stringify(entry))
   const time = { at: NOW }
   const hostile = [
@@ -221,7 +225,7 @@ test('refuses a store that claims to be larger than the disk before writing anyt
 })
 
 test('a store with a trigger of somebody else is not backed up, because it could not be restored', async () => {
-  const { at, maintenance, address, folder } = await backedUp()
+  const { at, maintenance, address, folder } = await backedUp(true)
   const database = new Database(address.file)
   database.exec(
     'CREATE TRIGGER spy AFTER INSERT ON subscription BEGIN UPDATE meta SET value = new.address; END',
@@ -244,7 +248,7 @@ test.skipIf(process.platform === 'win32')('a backup follows no link under its na
 test.skipIf(process.platform === 'win32')(
   'a killed backup leaves no file that others can read, and the next one removes it, but not what one that runs has',
   async () => {
-    const { at, folder, address } = await backedUp()
+    const { at, folder, address } = await backedUp(true)
     const database = new Database(address.file)
     database.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000)
     INSERT INTO suppression SELECT hex(randomblob(32)), i FROM n`)
