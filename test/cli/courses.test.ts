@@ -266,6 +266,14 @@ test('an operator imports people with proof of consent, sees the lines of those 
     code: 0,
     out: `${report.join('')}1 imported, 0 in the course already, 4 left out\n`,
   })
+  // Of another platform, or renamed: they count as sent, and no lesson of this course does.
+  await write('address,sent,sent_lessons,consent_at,consent_how\nmoe@example.com,1,day-1,2026-01-02,form\n')
+  const strange = await run('course', 'import', 'people.csv', '--dry-run')
+  expect(strange).toMatchObject({ code: 0, out: expect.stringContaining('1 would be imported') })
+  expect(strange.err).toContain(
+    'the course quantum has no lesson day-1: who had it gets all others. Its lessons are course-day-1, course-day-2',
+  )
+  await write(head + rows.join(''))
   const again = await run('course', 'import', 'people.csv', '--format', 'json')
   expect(JSON.parse(again.out)).toMatchObject({ version: 1, dryRun: false, imported: 0, known: 1 })
   expect((await run('course', 'list', 'ada@example.com')).out).toMatch(/^quantum {2}confirmed {2}2 of 7 sent/)

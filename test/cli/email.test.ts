@@ -169,6 +169,21 @@ test('send-test sends one mail through the configured transport', async () => {
   expect(lines).toContain('RCPT TO:<ada@example.com>')
 })
 
+test('a signal ends send-test while the server is silent, and says that the mail may have left', async () => {
+  const interrupt = new AbortController()
+  const { port } = await rudeSmtp((word) => {
+    if (word !== 'END') return undefined
+    interrupt.abort()
+    return null
+  })
+  const env = mailTo(`smtp://127.0.0.1:${port}`)
+  const args = ['email', 'send-test', 'course-day-1', '--to', 'ada@example.com']
+  expect(await runIn(args, { env, signal: interrupt.signal })).toMatchObject({
+    code: 3,
+    stderr: 'platformctl: not sent: interrupted; the server may have it all the same.\n',
+  })
+})
+
 test('send-test neither makes nor claims the store of the environment, and is sent while mail is paused', async () => {
   const { port, lines } = await rudeSmtp()
   const folder = await emptyFolder()

@@ -124,7 +124,9 @@ export const define: Define = ({ platform }) => {
           const { env } = await loadEnvironment(context, envFile)
           const mail = (await context.platform.mails.compiled())[name]
           if (mail === undefined) throw new RangeError('the argument was checked')
-          const result = await openSender(context, env).send(mail, name, to)
+          const reason = 'interrupted; the server may have it all the same'
+          const stopped = untilAborted(context.signal).then(() => ({ sent: false as const, reason }))
+          const result = await Promise.race([openSender(context, env).send(mail, name, to), stopped])
           if (result.sent) return `sent to ${to}\n`
           const off = /not configured/.test(result.reason)
           throw new CommandError(

@@ -205,6 +205,15 @@ export const importPeople = courseCommand({
       throw wrongUsage(`nobody was imported from ${file}. Correct it and run the command again.`)
     }
     if (ignored.length > 0) complain(context, `ignored in ${file}: ${ignored.join(', ')}`)
+    for (const { id, lessons } of course.courses) {
+      const named = new Set(people.flatMap((one) => (one.course === id ? (one.sentLessons ?? []) : [])))
+      const strange = [...named].filter((name) => !lessons.includes(name)).join(', ')
+      if (strange !== '')
+        complain(
+          context,
+          `the course ${id} has no lesson ${strange}: who had it gets all others. Its lessons are ${lessons.join(', ')}.`,
+        )
+    }
     const tally = { imported: 0, known: 0 }
     const leftOut = [...reading.leftOut]
     const progress = await openProgress(context, 'importing')

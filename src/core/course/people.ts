@@ -117,6 +117,7 @@ function newcomer(
   if (sent < 0) return 'sent is not a number of lessons'
   if (sentLessons !== undefined && sentLessons.length !== sent)
     return `sent is ${sent}, and sent_lessons names ${sentLessons.length}`
+  if (new Set(sentLessons).size < (sentLessons?.length ?? 0)) return 'sent_lessons names a lesson twice'
   if (sent > course.lessons.length && course !== STATUS && !sentLessons)
     return `sent is ${sent}, and the course ${course.id} has ${course.lessons.length} lessons`
   const times = [fields.consentAt, fields.lastSentAt, fields.nextAt].map(timeOf)

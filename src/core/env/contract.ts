@@ -1,6 +1,6 @@
 import { perObject } from '../calls.ts'
 import type { GroupDefinition, Readers, Requirement, VariableDefinition } from './definition.ts'
-import { KINDS, type KindOfValue } from './kinds.ts'
+import { KINDS, type KindOfValue, rangeText } from './kinds.ts'
 import { type Rule, requiredRule, resolveRule } from './rule.ts'
 
 /** A variable with what its definition left out filled in. */
@@ -137,7 +137,8 @@ export function wholly(pattern: string | RegExp): RegExp {
 
 function exampleOf(of: Omit<VariableDefinition, 'pattern'>, unset: VariableDefinition['default']): string {
   const { parse, example }: KindOfValue = KINDS[of.kind]
-  const least = of.range && String(of.range[0])
+  const range = of.range && (of.kind === 'duration' ? rangeText(of.kind, of.range) : `${of.range[0]}`)
+  const least = range?.split(' ')[0]
   if (unset !== undefined) return String(unset)
   if (of.of?.[0] !== undefined) return of.of[0]
   if (least !== undefined && parse(least, of) !== undefined) return least

@@ -1,7 +1,7 @@
 import { connect, isIP, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { codeError } from '../errors.ts'
-import { proxyOf } from './proxy.ts'
+import { loginOf, proxyOf } from './proxy.ts'
 
 export interface Address {
   readonly address: string
@@ -143,12 +143,11 @@ export async function connectDirectly(url: URL, options: ConnectOptions): Promis
 }
 
 /** Asks a proxy to pass on what follows (RFC 9110 §9.3.6). */
-async function tunnel(socket: Socket, { protocol, username, password }: URL, path: string): Promise<void> {
+async function tunnel(socket: Socket, proxy: URL, path: string): Promise<void> {
   const { request } = await import('node:http')
-  const login = Buffer.from(decodeURIComponent(`${username}:${password}`)).toString('base64')
-  const headers = { host: path, ...(username !== '' && { 'proxy-authorization': `Basic ${login}` }) }
+  const headers = { host: path, ...loginOf(proxy, 'proxy-authorization') }
   return new Promise((resolve, reject) => {
-    if (protocol !== 'http:') return reject()
+    if (proxy.protocol !== 'http:') return reject()
     request({ createConnection: () => socket, method: 'CONNECT', path, headers })
       .on('connect', ({ statusCode }) => (statusCode === 200 ? resolve() : reject()))
       .on('response', reject)

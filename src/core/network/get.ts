@@ -4,7 +4,7 @@ import { codeError } from '../errors.ts'
 import { given } from '../given.ts'
 import { type CauseCode, causeOf, PHASES, type Phase } from './causes.ts'
 import { connectTo, hostOf, type Lookup, secure } from './connect.ts'
-import { boundedBody, proxyOf } from './proxy.ts'
+import { boundedBody, loginOf, proxyOf } from './proxy.ts'
 
 /** The network as a parameter: production gives nothing. */
 export interface Network {
@@ -143,7 +143,13 @@ function ask({ url, headers, put }: GetInput, line: Socket): Promise<IncomingMes
       host: url.hostname,
       path: `${url.pathname}${url.search}`,
       maxHeaderSize: LARGEST_HEAD_BYTES,
-      headers: { host: url.host, 'accept-encoding': 'identity', 'user-agent': 'platformctl', ...headers },
+      headers: {
+        host: url.host,
+        'accept-encoding': 'identity',
+        'user-agent': 'platformctl',
+        ...loginOf(url),
+        ...headers,
+      },
     })
       .on('response', resolve)
       .on('upgrade', () => reject(codeError('bad_http')))

@@ -49,12 +49,22 @@ export function proxyOf({ protocol, hostname, port }: URL): URL | undefined {
   return isExempt ? undefined : new URL(proxy.includes('://') ? proxy : `http://${proxy}`)
 }
 
-export const proxiedFetch: typeof fetch = async (input, init) => {
-  if (proxies === undefined) return fetch(input, init)
+/** Basic authorization (RFC 7617) from the user name in an address, of which `fetch` makes an error. */
+export const loginOf = ({ username, password }: URL, header = 'authorization') => {
+  const login = Buffer.from(decodeURIComponent(`${username}:${password}`)).toString('base64')
+  return username + password === '' ? {} : { [header]: `Basic ${login}` }
+}
+
+/** One call, through the proxy of its address, where it has one. */
+export async function proxiedFetch(address: string, init: RequestInit = {}): Promise<Response> {
+  const url = new URL(address)
+  const options = { ...init, headers: { ...loginOf(url), ...Object.fromEntries(new Headers(init.headers)) } }
+  const input = Object.assign(url, { username: '', password: '' })
+  if (proxies === undefined) return fetch(input, options)
   const { EnvHttpProxyAgent, fetch: through } = await import('undici')
   const dispatcher = sharedAgent(EnvHttpProxyAgent)
   // The package's types of fetch are those of Node's, but for the name of the module that declares them.
-  return through(input as string, { ...init, dispatcher } as object) as unknown as Promise<Response>
+  return through(input, { ...options, dispatcher } as object) as unknown as Promise<Response>
 }
 
 type Body = AsyncIterable<Uint8Array> | null

@@ -220,6 +220,7 @@ s@example.com,daily,2026-01-02,form,,,99
 t@example.com,daily,2026-01-02,form,,,4
 u@example.com,daily,2026-01-02,form,,,5,,,,one two three four five
 v@example.com,status,2026-01-02,form,,,99
+w@example.com,daily,2026-01-02,form,,,2,,,,four four
 `
   const { people, leftOut, faults, unit } = reading(text)
   expect(unit).toBe('line')
@@ -256,6 +257,7 @@ v@example.com,status,2026-01-02,form,,,99
     '20 last_sent_at is in the future',
     '21 next_at is more than 366 days away',
     '23 sent is 99, and the course daily has 4 lessons',
+    '27 sent_lessons names a lesson twice',
   ])
   expect(JSON.stringify(faults)).not.toContain('example.com')
 })

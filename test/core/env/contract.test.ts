@@ -14,7 +14,8 @@ const contract = createContract({
         KILN_API_SECRET: { kind: 'secret', services: ['web'] },
         KILN_SHELVES: { kind: 'integer', range: [3, 9] },
         KILN_CONES: { kind: 'integer', range: [1, 9], default: 7 },
-        KILN_SPAN: { kind: 'duration', range: [3, 99_999] },
+        KILN_SPAN: { kind: 'duration', range: [60_000, 99_999] },
+        KILN_CACHE: { kind: 'bytes', range: [20_000_000_000, 30_000_000_000] },
         KILN_COUNTRY: { kind: 'enum', of: ['de', 'dk'] },
         KILN_NOTE: { kind: 'text' },
         KILN_REGION: { kind: 'enum', of: ['eu', 'us'], default: 'eu', pattern: '[a-z]+' },
@@ -44,8 +45,10 @@ test('a variable gets the readers of its group, the secrecy of its kind and an e
   expect(contract.find('KILN_API_SECRET')?.services).toEqual(['web'])
   expect(contract.find('KILN_REGION')).toMatchObject({ example: 'eu', default: 'eu', secret: false })
   expect(
-    ['SHELVES', 'CONES', 'SPAN', 'COUNTRY', 'NOTE'].map((of) => contract.find(`KILN_${of}`)?.example),
-  ).toEqual(['3', '7', '30s', 'de', ''])
+    ['SHELVES', 'CONES', 'SPAN', 'CACHE', 'COUNTRY', 'NOTE'].map(
+      (of) => contract.find(`KILN_${of}`)?.example,
+    ),
+  ).toEqual(['3', '7', '1m', '20000000000', 'de', ''])
   expect(contract.find('KILN_REGION')?.pattern?.test('eu1')).toBe(false)
   const file = exampleFile(contract)
   expect(file).toContain('# Read by web, bookings. From 1 to 9. Default: 7.\n# KILN_CONES=7\n')

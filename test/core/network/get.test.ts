@@ -5,6 +5,7 @@ import type { TLSSocket } from 'node:tls'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { connectFirst } from '../../../src/core/network/connect.ts'
 import { type GetInput, get } from '../../../src/core/network/get.ts'
+import { proxiedFetch } from '../../../src/core/network/proxy.ts'
 import { blackhole } from '../../support/blackhole.ts'
 import { serveTcp, serveTls } from '../../support/servers.ts'
 
@@ -36,6 +37,19 @@ const of = (url: string, input: Partial<GetInput> = {}) =>
 
 const ok = (body: string, headers = `Content-Length: ${body.length}\r\n`) =>
   `HTTP/1.1 200 OK\r\n${headers}\r\n${body}`
+
+test('a user name in the address is sent as Basic authorization, by either client, and never in the address', async () => {
+  const { url, asked } = await saying(ok('yes'))
+  const address = url.replace('//', '//ada:p%40ss@')
+  await of(`${address}/a`)
+  const answer = await proxiedFetch(`${address}/b`, { headers: { 'X-One': '1' } })
+  expect([answer.status, await answer.text()]).toEqual([200, 'yes'])
+  for (const text of asked) {
+    expect(text).toMatch(/^GET \/[ab] HTTP/)
+    expect(text).toMatch(/\r\nauthorization: Basic YWRhOnBAc3M=\r\n/i)
+  }
+  expect(asked).toHaveLength(2)
+})
 
 test('it sends a single GET that declines compression, with the given headers', async () => {
   const { url, asked } = await saying(ok('yes'))
