@@ -368,7 +368,10 @@ test('in the folder of a definition, or with --config alone, a command says that
 
 test('of several daemons none is assumed, which fails a strict preflight for a platform of its own alone, and one that crashed does not count', async () => {
   const { at, run, start } = await school()
-  const plain = [await start(['--data', at('data')]), await start(['--data', at('second')])]
+  const plain = [await start(['--data', at('data')])]
+  // It has no definition, and what acts on it says so.
+  expect((await run(['preflight'])).stdout).toContain('no definition found')
+  plain.push(await start(['--data', at('second')]))
   const both = await run(['preflight', '--strict'])
   expect(both.stderr).toMatch(/several daemons run here \(.*\), so no command assumes one/)
   expect(both.stdout).toContain('0 errors, 0 warnings')

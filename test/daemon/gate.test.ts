@@ -135,6 +135,7 @@ test.each([
   ['dispatch', '/api', true, 429],
   ['metrics', '/metrics', true, 429],
   ['health', '/api/health?deep=1', true, 429],
+  ['health', '/api/health?deep=true', true, 429],
   ['health', '/api/health', true, 401],
   ['dispatch', '/api', false, 401],
 ] as const)(
