@@ -243,7 +243,7 @@ test.each([1, 4, 9, 13])(
 )
 
 test('a run without a limit holds the leases of what it has in hand, and none of what it has recorded', async () => {
-  const it = await courseWith(1700, { kind: 'memory' })
+  const it = await courseWith(1300, { kind: 'memory' })
   let [held, most] = [0, 0]
   const sleep: Timer['sleep'] = async (ms, signal) => {
     const lease = ms > 1000
@@ -255,7 +255,7 @@ test('a run without a limit holds the leases of what it has in hand, and none of
     }
   }
   const course = it.open(it.store.course, { timer: { ...systemClock, sleep } })
-  expect(await course.dispatch({ limit: Number.POSITIVE_INFINITY })).toMatchObject({ sent: 1700 })
+  expect(await course.dispatch({ limit: Number.POSITIVE_INFINITY })).toMatchObject({ sent: 1300 })
   expect(held).toBe(0)
   expect(most).toBeGreaterThan(0)
   expect(most).toBeLessThanOrEqual(3)
