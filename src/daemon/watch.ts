@@ -14,6 +14,7 @@ import {
   type SelfObservations,
 } from '../core/incidents/conditions.ts'
 import type { Hearing } from '../core/incidents/incident.ts'
+import { NOT_CONFIGURED } from '../core/mail/mailer.ts'
 import { reportError } from '../core/reporting/facade.ts'
 import { minute } from '../core/sentences.ts'
 import { type Service, WEB } from '../core/service.ts'
@@ -112,10 +113,9 @@ export function keepWatch(
       const again = await alerts.follow(looked ? [...reports, looked] : reports)
       // Waited for by nobody.
       if (mailsVisitors)
-        course().then(
-          ({ wake }) => wake(),
-          (error: unknown) => log.warn('mails_failed', NOT_SENT, { fault: faultName(error) }),
-        )
+        course()
+          .then(({ wake }) => wake())
+          .catch((error: unknown) => log.warn('mails_failed', NOT_SENT, { fault: faultName(error) }))
       // Where something else calls for the lessons, no hour of the schedule does it.
       if (isWeb && !options.schedule && clock.monotonic() - forgotAt >= HOUR_MS) {
         forgotAt = clock.monotonic()
@@ -161,6 +161,8 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
     state === 'half-configured' ? [name] : [],
   )
   const sendsMail = store.persistent && settings.mail !== undefined
+  /** Lessons that left by mail are missed, also where a deploy has lost the settings of mail. */
+  const hasMailed = async () => sendsMail || (await store.course.lastSentAt()) !== undefined
   return async (reports: readonly RoundReport[] = [], writeMs?: number) => {
     const now = clock.now()
     const known = options.known()
@@ -170,7 +172,9 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
     const asked = { now, before: lateBefore(now) }
     const [late, undecided, holds, told, disk, outcomes, storeTime, lastMail] = await Promise.all([
       // A read error is not reported here: the store and the disk have their own probes.
-      sendsMail ? store.course.late(asked).catch(() => undefined) : {},
+      hasMailed()
+        .then((has) => (has ? store.course.late(asked) : {}))
+        .catch(() => undefined),
       store.persistent ? store.course.undecided().catch(() => undefined) : undefined,
       store.persistent ? store.sending.holds().catch(() => undefined) : [],
       store.persistent ? store.incidents.unfinished(now).catch(() => undefined) : undefined,
@@ -180,10 +184,8 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
       known.mailRefused && store.persistent ? store.sending.lastMail().catch(() => undefined) : undefined,
     ])
     // Where many fail, the counts say it, and no queue is read.
-    const stalledAt =
-      sendsMail && outcomes?.mail_failing === undefined
-        ? await store.sending.stalledSince(asked).catch(() => undefined)
-        : undefined
+    const isQueueRead = sendsMail && outcomes?.mail_failing === undefined
+    const stalledAt = isQueueRead ? await store.sending.stalledSince(asked).catch(() => undefined) : undefined
     const failing =
       stalledAt === undefined
         ? outcomes?.mail_failing
@@ -195,7 +197,7 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
       {
         ...known,
         ...(isRefusalOver(failure, lastMail?.sentAt) && { mailRefused: false }),
-        lessonsLate: late,
+        lessonsLate: late && (sendsMail ? late : { ...late, why: NOT_CONFIGURED }),
         lessonsUndecided: undecided,
         disk,
         writeMs,

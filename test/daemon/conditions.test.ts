@@ -45,6 +45,7 @@ async function noted(
     known = {},
     told = [],
     stalledAt,
+    sentAt,
     undecided = 0,
     ...parts
   }: Partial<Omit<ConditionsOptions, 'known'>> & {
@@ -52,6 +53,7 @@ async function noted(
     readonly holds?: readonly Hold[]
     readonly told?: readonly MessageRecord[]
     readonly stalledAt?: number
+    readonly sentAt?: number
     readonly undecided?: number
     readonly known?: Partial<ReturnType<ConditionsOptions['known']>>
   } = {},
@@ -62,6 +64,7 @@ async function noted(
       asked.push(input)
       return { at: NOW - DAY }
     },
+    lastSentAt: async () => sentAt,
     undecided: async () => undecided,
   } as unknown as Store['course']
   const incidents = {
@@ -88,12 +91,15 @@ async function noted(
   return { failing, reasons, names: Object.keys(report.probes), asked }
 }
 
-test('lessons can only be late where mail is configured and the store keeps them', async () => {
+test('lessons can only be late where the store keeps them, and mail is configured or sent some before', async () => {
   expect(await noted(MAIL)).toMatchObject({
     failing: ['lessons_late'],
     asked: [{ now: NOW, before: NOW - HOUR }],
   })
   expect(await noted({})).toMatchObject({ failing: [], asked: [] })
+  expect((await noted({}, { sentAt: NOW - DAY })).reasons.lessons_late).toBe(
+    'a lesson has been due since 2026-11-21 00:00 UTC and has not been sent: mail is not configured',
+  )
   const holds = [{ stream: 'mail', at: NOW, reason: 'wrong prices' }] as const
   expect(await noted({}, { holds })).toMatchObject({ failing: ['mail_paused'] })
   expect(await noted(MAIL, { persistent: false })).toMatchObject({ failing: [], asked: [] })

@@ -53,10 +53,9 @@ export function createPinnedTexts(log: Pick<Log, 'warn'> | undefined) {
     const { lesson, language, hashes, texts } = request
     if (texts === undefined) return { kind: 'running', language }
     const running = texts.of(lesson)
-    const instead: LessonMail =
-      running === undefined
-        ? { kind: 'missing', reason: `${NO_LESSON} ${lesson}: put its file back` }
-        : { kind: 'running', language }
+    const instead: LessonMail = running
+      ? { kind: 'running', language }
+      : { kind: 'missing', reason: `${NO_LESSON} ${lesson}: put its file back` }
     const kept = hashes && inLanguage((key) => Object.hasOwn(hashes, key), language)
     const hash = kept === undefined ? undefined : hashes?.[kept]
     if (kept === undefined || hash === undefined) return instead
