@@ -61,6 +61,11 @@ test('in zsh a colon in a help text ends no description', async () => {
 
 test('in fish an option is completed by its words, by file names or not at all', async () => {
   const lines = (await script('fish')).split('\n')
+  // Of `course list`, and of no other command that ends in that word.
+  const ofList = lines.filter(
+    (line) => line.includes('__fish_seen_subcommand_from list') && / -l /.test(line),
+  )
+  expect(ofList.filter((line) => !/_from \w+; and __fish_seen_subcommand_from list/.test(line))).toEqual([])
   const option = (name: string) =>
     lines.find((line) => line.includes(`_from dispatch' -l ${name} `))?.split(` -l ${name} `)[1]
   expect(option('format')).toMatch(/^-x -a 'text json' -d /)

@@ -105,8 +105,11 @@ test('probes of what is left out are gone, and services with an address are aske
       probes: { kiln: { service: 'web', tcp: 'a:1' } },
     }),
   ).toEqual([...usual, 'shop', 'kiln'])
-  const learning = (services: PlatformDefinition['services']) =>
-    resolvePlatform({ preset: 'learning', ...(services && { services }) }, { folder: '/' }).probes
+  const learning = (services: PlatformDefinition['services'], without: readonly string[] = []) =>
+    resolvePlatform({ preset: 'learning', without, ...(services && { services }) }, { folder: '/' }).probes
+  const grouped = learning(undefined, ['hardware', 'models'])
+  expect(grouped.filter(({ name }) => /^(?:hardware|model)_/.test(name))).toEqual([])
+  expect(learning(undefined).length - grouped.length).toBeGreaterThan(4)
   const without = learning({ web: {}, api: {} })
   expect(learning(undefined).some(({ name, service }) => [name, service].includes('agent'))).toBe(true)
   expect(without.some(({ name, service }) => [name, service].includes('agent'))).toBe(false)

@@ -243,6 +243,7 @@ test('a layout and a mail of one’s own in German serve the package’s mails a
   await write('mails/de/layout.mjml', withText('Ofenweg 7'))
   await write('mails/de/welcome.md', '---\nsubject: Servus\n---\n\n[Los]({{startUrl}})')
   await write('firing/de-AT/1-clay.md', lesson('Lehm'))
+  await write('mails/magic-link.md', '---\nsubject: Sign in here\n---\n\n[In]({{signInUrl}})')
   const definition = {
     preset: 'base',
     mails: './mails',
@@ -252,6 +253,8 @@ test('a layout and a mail of one’s own in German serve the package’s mails a
   for (const language of ['de', 'de-AT', 'de-CH'])
     expect(mailIn(compiled, 'welcome', language)?.subject.join('')).toBe('Servus')
   expect(mailIn(compiled, 'firing-1-clay', 'de-AT')?.subject).toEqual(['Lehm'])
+  // The text of one's own replaces the package's translations too.
+  expect(mailIn(compiled, 'magic-link', 'de')?.subject).toEqual(['Sign in here'])
   expect(mailIn(compiled, 'status-notice', 'de')?.html.join('')).toContain('Ofenweg 7')
   expect(mailIn(compiled, 'status-notice', 'en')?.html.join('')).toContain('Kiln Lane 7')
 })
