@@ -1,7 +1,7 @@
 import { causeOfStatus } from '../core/health/remote-report.ts'
 import { isRecord, parsedJson } from '../core/is-record.ts'
 import { CAUSES } from '../core/network/causes.ts'
-import { get, type Network } from '../core/network/get.ts'
+import { type GetInput, get } from '../core/network/get.ts'
 import { addressUnder } from '../core/trim-end.ts'
 import { isProof, isSigned, readSnapshot, tokenOf, type WitnessSecret } from '../core/witness.ts'
 import type { Vote } from './votes.ts'
@@ -11,10 +11,8 @@ const ANSWER_MS = 10_000
 const LARGEST_SNAPSHOT = 16 * 1024 * 1024
 const LARGEST_VOTE = 16 * 1024
 
-interface AskOptions {
-  readonly monotonic: () => number
+interface AskOptions extends Pick<GetInput, 'monotonic' | 'network'> {
   readonly signal: AbortSignal
-  readonly network?: Network | undefined
 }
 
 async function fetchJson(

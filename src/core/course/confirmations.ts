@@ -11,8 +11,7 @@ import { outcomeFields } from './history.ts'
 import { type CourseHost, erasureHashesOf, firstCourse, randomId, storedForm } from './host.ts'
 import { confirmationToken, confirmUrl, hashToken } from './links.ts'
 import { NOTICE_CONFIRMATION_MAIL } from './notices.ts'
-import type { CourseStore } from './store.ts'
-import { type CourseRequest, isUnderWay, type TokenAnswer } from './subscription.ts'
+import { type CourseRequest, isUnderWay, type Joining, type TokenAnswer } from './subscription.ts'
 
 /** A confirmation is mailed only while its link works for at least another day. */
 const CONFIRMATION_LIFE_MS = TOKEN_LIFE_MS - DAY_MS
@@ -113,10 +112,7 @@ export function createConfirmations(
 
   /** Stores a request for a confirmation together with the message that mails it; or why nobody is mailed now. */
   async function request(
-    asked: Omit<
-      Parameters<CourseStore['requestConfirmation']>[0],
-      'now' | 'mailboxKey' | 'erasureHashes' | 'mostADay' | 'tokenHash' | 'message'
-    >,
+    asked: Omit<Joining, 'mailboxKey' | 'erasureHashes'> & { readonly withoutMail?: boolean },
     /** The identity as it was asked for. */
     identity: string,
   ) {

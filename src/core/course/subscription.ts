@@ -147,11 +147,7 @@ export interface Start {
 }
 
 /** Says how an enrolment begins; undefined: the platform no longer has that course. */
-export type Begin = (enrolment: {
-  readonly course: string
-  readonly confirmedAt: number
-  readonly timeZone: string | undefined
-}) => Start | undefined
+export type Begin = (enrolment: Pick<Claim, 'course' | 'confirmedAt' | 'timeZone'>) => Start | undefined
 
 export interface Preferences {
   /** IANA name. */
@@ -167,14 +163,11 @@ export interface CourseRequest extends Preferences {
   readonly course?: string | undefined
 }
 
-export interface Joining extends Preferences {
+export interface Joining extends Preferences, Pick<SubscriptionRecord, 'identity' | 'address' | 'course'> {
   /** Of a new subscription. */
   readonly id: string
-  readonly identity: string
   /** The key that all spellings of a mailbox share, for the caps. */
   readonly mailboxKey: string
-  readonly address: string
-  readonly course: string
   /** The hashes that an erasure of the address leaves: nobody who was erased is enrolled, imported or asked to confirm. */
   readonly erasureHashes?: readonly string[]
 }

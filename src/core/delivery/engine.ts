@@ -1,6 +1,6 @@
 import type { Host } from '../host.ts'
 import type { Delivery } from './retries.ts'
-import { createRun, type Ran, type RunOptions } from './run.ts'
+import { createRun, type RunOptions } from './run.ts'
 import type { Ready, Source } from './source.ts'
 
 export type Engine<Claim extends object> = ReturnType<typeof createEngine<Claim>>
@@ -25,7 +25,7 @@ export function createEngine<Claim extends object, Prepared extends Ready = Read
   }
   return {
     /** Sends what is due, and waits for all that it began. Rejects with the first fault of the store. */
-    run: (options: RunOptions = {}): Promise<Ran> => createRun(host, source, { signal, ...options }).all(),
+    run: (options: RunOptions = {}) => createRun(host, source, { signal, ...options }).all(),
     /** As `run`, but calls during a run join it, which then also sends what became due. Gives how many were sent. */
     wake(): Promise<number> {
       isNudged = true

@@ -25,15 +25,6 @@ export interface RunOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-export interface Ran {
-  readonly sent: number
-  /** Why it stopped before all was sent: the connection failed, the stream is held, or we were refused. */
-  readonly stopped: string | undefined
-  readonly isOutOfTime: boolean
-  /** Why the first job without an outcome of its own was not sent. */
-  readonly unheard: string | undefined
-}
-
 const UNTRIED: Delivery = { kind: 'untried' }
 const OUT_OF_TIME = new Error('the time of the run is over')
 
@@ -245,7 +236,11 @@ export function createRun<Claim extends object, Prepared extends Ready>(
         lease.cancel()
       }
     },
-    async all(): Promise<Ran> {
+    /**
+     * `stopped`: why it stopped before all was sent: the connection failed, the stream is held, or we were refused.
+     * `unheard`: why the first job without an outcome of its own was not sent.
+     */
+    async all() {
       await lookAtHold()
       // Both are rejected when the run ends before them.
       if (stream.isBulk) lookEachMinute().catch(() => {})

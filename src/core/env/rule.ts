@@ -1,3 +1,4 @@
+import type { Finding } from '../finding.ts'
 import { and, or } from '../sentences.ts'
 import type { Requirement, RuleCondition, RuleDefinition } from './definition.ts'
 
@@ -16,14 +17,7 @@ type Form =
   | { readonly kind: 'forbidden-value'; readonly variable: string; readonly value: string | RegExp }
 
 /** A rule over which variables of a group are present (CONTRACT §2, errors). */
-export type Rule = Form & {
-  /** Stable id, explained by `platformctl env explain ID`. */
-  readonly id: string
-  readonly group: string
-  readonly cause: string
-  readonly fix: string
-  readonly where?: RuleCondition
-}
+export type Rule = Form & Pick<Finding, 'id' | 'group' | 'cause' | 'fix'> & { readonly where?: RuleCondition }
 
 /** ` in production`, ` while NAME is set`, ` while the group NAME is on`, or nothing. */
 export function whenRequired(required: Requirement, isVariable: (name: string) => boolean): string {

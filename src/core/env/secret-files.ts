@@ -19,16 +19,7 @@ export function secretBehind(contract: Contract, name: string): Variable | undef
 }
 
 /** The environment with the secrets of NAME_FILE variables, and an error for each that cannot be used. */
-export function readSecretFiles(
-  contract: Contract,
-  env: Environment,
-  folder: string,
-): {
-  readonly env: Environment
-  readonly findings: readonly Finding[]
-  /** Absolute paths of the files that were read. */
-  readonly files: readonly string[]
-} {
+export function readSecretFiles(contract: Contract, env: Environment, folder: string) {
   const named = Object.keys(env).flatMap((name) => {
     const variable = secretBehind(contract, name)
     const file = rawValue(env, name)
@@ -68,6 +59,7 @@ export function readSecretFiles(
   return {
     env: Object.assign(Object.create(null) as Record<string, string | undefined>, Object.fromEntries(values)),
     findings,
+    /** Absolute paths of the files that were read. */
     files,
   }
 }

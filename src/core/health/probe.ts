@@ -1,6 +1,6 @@
 import type { Settings } from '../env/settings.ts'
 import type { HeartbeatRecord } from '../heartbeats.ts'
-import type { Clock, Random } from '../host.ts'
+import type { Host } from '../host.ts'
 import type { Hold } from '../mail/holds.ts'
 import type { Network } from '../network/get.ts'
 import type { Service } from '../service.ts'
@@ -100,10 +100,8 @@ export interface StoreProbe {
 }
 
 /** Ports through which probes use the process they run in, so that a test can replace them. */
-export interface ProbeParts {
+export interface ProbeParts extends Pick<Host, 'random' | 'clock'> {
   readonly settings: Settings
-  readonly random: Random
-  readonly clock: Clock
   /** Where rate limits are counted now. Known without asking: health makes no call to the shared store. */
   readonly counting: () => 'local' | 'shared' | 'fallback'
   readonly store: StoreProbe

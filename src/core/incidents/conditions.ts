@@ -1,6 +1,6 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../durations.ts'
 import { given } from '../given.ts'
-import { failing, ok, type ProbeResult } from '../health/probe.ts'
+import { failing, ok } from '../health/probe.ts'
 import { dayNameOf } from '../mail/feedback/sending.ts'
 import { type Hold, heldTogether } from '../mail/holds.ts'
 import { counted, minute } from '../sentences.ts'
@@ -58,13 +58,7 @@ const CERTIFICATE_MS = 7 * DAY_MS
 const GB = 1024 ** 3
 
 /** Each condition that could be checked, as the result of a probe. A failing one becomes an incident. */
-export function conditionsReport(
-  observed: SelfObservations,
-  now: number,
-): {
-  readonly service: string
-  readonly probes: Readonly<Partial<Record<ConditionName, ProbeResult>>>
-} {
+export function conditionsReport(observed: SelfObservations, now: number) {
   const { lessonsLate, lessonsUndecided, holds, halfConfigured, outcomes = {}, starts = [] } = observed
   const certificate = certificateReason(observed.certificates, now)
   const paused = holds && pauseReasons(holds)

@@ -7,7 +7,7 @@ import type { ProbeDefinition } from '../health/probe.ts'
 import { probeRemote } from '../health/prober.ts'
 import { systemClock } from '../host.ts'
 import { causeOf, type Phase } from '../network/causes.ts'
-import { addressesOf, connectTo, hostOf, type Lookup, secure } from '../network/connect.ts'
+import { addressesOf, connectTo, hostOf, secure } from '../network/connect.ts'
 import { type GetInput, get, type Network } from '../network/get.ts'
 import type { ServiceDefinition } from '../service.ts'
 import { NO_STARTTLS } from './live.ts'
@@ -66,12 +66,9 @@ export type LiveNetwork = ReturnType<typeof openNetwork>
 
 const LARGEST_BODY_BYTES = 64 * 1024
 export function openNetwork(
-  options: {
-    readonly lookup?: Lookup
+  options: Pick<Network, 'lookup' | 'ca'> & {
     /** Name servers for TXT records, as `127.0.0.1:5353`; the system's when absent. */
     readonly nameServers?: readonly string[]
-    /** Further authorities, in PEM. If set, the system's own are not trusted. */
-    readonly ca?: string
   } = {},
 ) {
   const { lookup, nameServers, ca } = options

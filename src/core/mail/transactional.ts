@@ -1,7 +1,7 @@
 import type { Identity } from '../access/identity.ts'
 import { parseAddress } from '../address.ts'
 import { PlatformError } from '../errors.ts'
-import type { Clock, Log } from '../host.ts'
+import type { Host } from '../host.ts'
 import { answerInTime } from '../own-code.ts'
 import type { MailAnswer, MailContext, MailResolution, MailSet, ResolvedMail } from './definition.ts'
 import { type Held, heldReason, streamOf } from './holds.ts'
@@ -54,13 +54,12 @@ class BadLinkError extends PlatformError {}
 export function openTransactionalMail(
   mailer: Mailer,
   kept: KeptMail,
-  options: Pick<MailContext, 'directory' | 'confirmAgain' | 'value'> & {
-    readonly mails: Pick<MailSet, 'definitions' | 'compiled'>
-    readonly held?: Held
-    readonly siteUrl: string
-    readonly clock: Clock
-    readonly log: Log
-  },
+  options: Pick<MailContext, 'directory' | 'confirmAgain' | 'value'> &
+    Pick<Host, 'clock' | 'log'> & {
+      readonly mails: Pick<MailSet, 'definitions' | 'compiled'>
+      readonly held?: Held
+      readonly siteUrl: string
+    },
 ) {
   const { mails, held = async () => undefined, siteUrl, clock, log, ...given } = options
   const absolute = (url: string) => {

@@ -44,9 +44,7 @@ export interface Period {
   readonly latency: Histogram
 }
 
-export interface Series {
-  readonly service: Service
-  readonly probe: string
+export interface Series extends Pick<Observation, 'service' | 'probe'> {
   readonly firstAt: number
   readonly last: { readonly at: number; readonly state: ProbeState; readonly reason: string | undefined }
   /** Oldest first; days without a record are missing. */
@@ -54,12 +52,9 @@ export interface Series {
   readonly hours: readonly Period[]
 }
 
-export interface Incident {
-  readonly service: Service
-  readonly probe: string
+export interface Incident extends Pick<Observation, 'service' | 'probe' | 'reason'> {
   /** The worst state that it reached. */
   readonly state: 'degraded' | 'failing'
-  readonly reason: string | undefined
   readonly beganAt: number
   /** Undefined: it goes on. */
   readonly endedAt: number | undefined
@@ -102,11 +97,9 @@ export interface History {
   close(): Promise<void>
 }
 
-export interface SharedHistory {
+export interface SharedHistory extends Pick<History, 'read' | 'close'> {
   /** What the machine `recorder` saw; `now` is when it is recorded, if that is later. */
   record(round: Round, recorder: string, now?: number): Promise<void>
-  read(now: number): Promise<Recorded>
   /** Takes over what the machine recorded on its own, unless there is a record already; true if it was taken. */
   seed(past: () => Promise<Recorded>, recorder: string): Promise<boolean>
-  close(): Promise<void>
 }

@@ -5,7 +5,6 @@ import {
   isSuppressed,
   type Next,
   nextDay,
-  type Progress,
   type Revision,
   type Settlement,
   type Subscription,
@@ -13,9 +12,7 @@ import {
 } from '../subscription.ts'
 import { endedByBounce } from './leave.ts'
 
-/** The problem of a record whose list of days is damaged. */
 export const UNREADABLE = 'its list of days sent cannot be read: repair the row, then resolve it'
-/** The problem of a lesson whose sender ended before it knew the outcome. */
 const LOST_ATTEMPT = 'the process that sent it ended before it knew the outcome'
 
 /** The next attempt moves to the end of the lease. An earlier claim that was never recorded is unknown from then on. */
@@ -157,13 +154,10 @@ function afterSent(
   }
 }
 
-export interface Resolution {
+export interface Resolution extends Pick<Settlement, 'now' | 'progress'> {
   readonly as: 'retry' | 'sent'
-  readonly now: number
   /** The lesson that follows, if this one counts as sent at that time. */
   readonly next: (enrolment: Subscription, sentAt: number) => Next | undefined
-  /** After that lesson, for an enrolment that follows the newest course. */
-  readonly progress?: Progress | undefined
 }
 
 /** Puts a parked or unknown lesson back in line, or marks it sent; undefined when none waits. */
