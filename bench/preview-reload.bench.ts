@@ -23,11 +23,12 @@ export const benchmark: Benchmark = {
       one.close(),
     )
     const preview = opened.adopt(
-      await servePreview(workshop, 0, {
-        missing: 'not here',
-        recipients: [],
-        send: async () => ({ sent: false, reason: 'not here' }),
-      }),
+      await servePreview(
+        workshop,
+        0,
+        { missing: 'not here', recipients: [], send: async () => ({ sent: false, reason: 'not here' }) },
+        { courses: [], language: 'en', zone: 'UTC', now: Date.now },
+      ),
       (one) => one.close(),
     )
     const browser = await chromium.launch({

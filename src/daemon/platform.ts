@@ -2,8 +2,8 @@ import { clientKey, type Peer, untrustedClient } from '../core/access/client.ts'
 import { localLimiter, policiesOf } from '../core/access/limit/limiter.ts'
 import { oneByOne } from '../core/calls.ts'
 import { validate } from '../core/env/validate.ts'
-import { type Log, systemClock, systemRandom, within } from '../core/host.ts'
-import { createSendEmail, createSendMail } from '../core/mail/send-email.ts'
+import { type Log, newId, systemClock, systemRandom, within } from '../core/host.ts'
+import { createSendEmail } from '../core/mail/send-email.ts'
 import type { Service } from '../core/service.ts'
 import { type App, openApp } from './app.ts'
 import { openCourses } from './courses.ts'
@@ -44,7 +44,10 @@ export function openPlatform(options: OpenOptions) {
   let closing: Promise<void> | undefined
   const operations: Operations = {
     sendEmail,
-    mail: createSendMail(sendEmail, random),
+    mail: {
+      // Callers without types may leave the second argument out; what is missing is then a reason.
+      send: (template, mail) => sendEmail({ ...mail, template, about: mail?.key ?? newId(random, 18) }),
+    },
     async dispatch(request = {}) {
       const { limit = 0 } = request
       if (!(Number.isInteger(limit) && limit >= 0) && limit !== Infinity)

@@ -34,7 +34,8 @@ inChromium('the preview', (open) => {
     const folder = await emptyFolder()
     await cp(templates, folder, { recursive: true })
     const workshop = openWorkshop({ definitions: MAILS, folders: [{ path: folder }, ...baseMailSet.folders] })
-    const preview = await servePreview(workshop, 0, openSender(testContext().context, env, to))
+    const school = { courses: [], language: 'en', zone: 'UTC', now: Date.now }
+    const preview = await servePreview(workshop, 0, openSender(testContext().context, env, to), school)
     onTestFinished(async () => {
       await preview.close()
       workshop.close()

@@ -29,12 +29,7 @@ function createSession() {
 }
 
 /** The preview on loopback. The page asks for JSON and mails; `/events` tells it which templates were saved. */
-export async function servePreview(
-  workshop: Workshop,
-  port: number,
-  sender: PreviewSender,
-  school: School = { courses: [], language: 'en', zone: 'UTC', now: Date.now },
-) {
+export async function servePreview(workshop: Workshop, port: number, sender: PreviewSender, school: School) {
   const session = createSession()
   const events = createEvents()
   workshop.onSave((names) => events.tell(JSON.stringify(names)))

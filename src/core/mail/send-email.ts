@@ -1,5 +1,5 @@
 import { parseMailbox } from '../address.ts'
-import { type Clock, newId, type Random } from '../host.ts'
+import type { Clock } from '../host.ts'
 import type { MailAnswer, MailSet } from './definition.ts'
 import { type Held, heldReason, streamOf } from './holds.ts'
 import { composeFault, type Mail, type Mailer, NOT_CONFIGURED } from './mailer.ts'
@@ -141,11 +141,6 @@ export function createSendEmail(
     if (answered.kind === 'not_sent') return { sent: false, reason: answered.reason }
     return { sent: false, reason: CONFLICT, code: 'conflict' }
   }
-}
-
-export function createSendMail(sendEmail: SendEmail, random: Random): SendsMail {
-  // Callers without types may leave the second argument out; what is missing is then a reason.
-  return { send: (template, mail) => sendEmail({ ...mail, template, about: mail?.key ?? newId(random, 18) }) }
 }
 
 /** A file to attach, as code gives it. */

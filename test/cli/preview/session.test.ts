@@ -23,7 +23,10 @@ async function open() {
     MAILER_FROM: 'a@example.com',
   }
   const { context } = testContext({ platform: school.platform })
-  const preview = await servePreview(school.workshop, 0, openSender(context, env, ['ada@example.com']))
+  const sender = openSender(context, env, ['ada@example.com'])
+  const { courses, language } = school.platform
+  const shown = { courses, language, zone: 'UTC', now: Date.now }
+  const preview = await servePreview(school.workshop, 0, sender, shown)
   onTestFinished(async () => {
     await preview.close()
     school.workshop.close()
