@@ -8,7 +8,6 @@ import type { HeartbeatDefinition } from './heartbeats.ts'
 import type { MailSet } from './mail/definition.ts'
 import type { ServiceDefinition } from './service.ts'
 
-/** What a record says of a platform. */
 export function recordedPlatform({ name, definition }: Pick<ResolvedPlatform, 'name' | 'definition'>) {
   return { name, definition: definition?.file ?? null, fingerprint: definition?.fingerprint() ?? null }
 }

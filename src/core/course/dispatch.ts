@@ -51,9 +51,7 @@ export interface DispatchResult {
 /** Sends at most one message per subscription. Rejects with `store_not_persistent` on the in-memory store. */
 export type Dispatch = (call: DispatchCall) => Promise<DispatchResult>
 
-/** The reason of a dispatch call that ended because its time was over, with lessons left. */
 export const OUT_OF_TIME = 'the time for one call is over'
-/** The reason of a call that its caller or a shutdown ended, with lessons left. */
 export const STOPPED = 'it was stopped before all that is due was sent'
 /** CONTRACT §12: the reason of a call that sends nothing because its stream is paused. */
 export const PAUSED = 'paused'

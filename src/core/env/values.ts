@@ -110,7 +110,6 @@ export function parseNumber(value: string): number | undefined {
   return Number.isFinite(number) ? number : undefined
 }
 
-/** `true`, `yes`, `on` and `1`, or `false`, `no`, `off` and `0`, in any case; otherwise undefined. */
 export function parseBoolean(value: string): boolean | undefined {
   if (/^(?:true|yes|on|1)$/i.test(value)) return true
   return /^(?:false|no|off|0)$/i.test(value) ? false : undefined

@@ -110,7 +110,6 @@ interface Beginning extends Preferences {
   readonly consent: Consent
 }
 
-/** How somebody agreed who used the link of a confirmation mail. */
 export const BY_LINK = 'link of the confirmation mail'
 
 /** Starts the course, or starts it over. On a suppressed address it ends at once: no dispatch has to ask. */
