@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 
+const between = (min: number, max: number) => fc.integer({ min, max })
+// As often from where controls, spaces and marks of direction are as from all.
 const character = fc
-  .oneof(fc.integer({ min: 0, max: 0xd7ff }), fc.integer({ min: 0xe000, max: 0x10ffff }))
+  .oneof(between(0, 0xff), between(0x2000, 0x206f), between(0, 0xd7ff), between(0xe000, 0x10ffff))
   .map((code) => String.fromCodePoint(code))
 
 /** Well-formed text of any characters. The unit `binary` of fast-check is the same, but takes it a second to prepare. */
