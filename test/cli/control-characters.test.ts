@@ -214,7 +214,22 @@ test.each([
 })
 
 test('no text can send a control character to a terminal, or a command to a CI log', () => {
-  const unit = fc.oneof(anyText({ maxLength: 3 }), fc.constantFrom('#', '[', '##vso[', '\\', '::', '\n'))
+  const marks = [
+    '#',
+    '[',
+    '##vso[',
+    '\\',
+    '::',
+    '\n',
+    '\r',
+    '\0',
+    '\u001b',
+    '\u007f',
+    '\u0085',
+    '\u009b',
+    '\u202e',
+  ]
+  const unit = fc.oneof(anyText({ maxLength: 3 }), fc.constantFrom(...marks))
   fc.assert(
     fc.property(fc.string({ unit }), (text) => {
       expect(dangers(shown(text, true).replaceAll('\r\n', '\n'))).toEqual([])
