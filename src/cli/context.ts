@@ -5,7 +5,7 @@ import type { RecordedPlatform } from '../core/daemon-record.ts'
 import { embedded } from '../core/embedded.ts'
 import type { Environment } from '../core/env/settings.ts'
 import { codeOf } from '../core/errors.ts'
-import type { Clock, Random } from '../core/host.ts'
+import type { Host } from '../core/host.ts'
 import type { LiveNetwork } from '../core/live/network.ts'
 import { type ResolvedPlatform, recordedPlatform } from '../core/platform.ts'
 import type { Service } from '../core/service.ts'
@@ -40,7 +40,7 @@ export const operatorOf = (context: Context): Operator =>
   context.operator?.() ?? { name: 'unknown', place: 'unknown' }
 
 /** Everything a command may touch of the process, so that tests can give their own. Only the asked-for document goes to `stdout`. */
-export interface Context {
+export interface Context extends Pick<Host, 'clock' | 'random'> {
   readonly platform: ResolvedPlatform
   /** The folders in which there was no definition; absent if there is one, or if none was wanted. */
   readonly searched?: readonly string[]
@@ -55,8 +55,6 @@ export interface Context {
   readonly stderr: Output
   /** May colour be written to standard output / standard error? Already decided from flags, NO_COLOR, CI and the terminal. */
   readonly colour: { readonly stdout: boolean; readonly stderr: boolean }
-  readonly clock: Clock
-  readonly random: Random
   readonly operator?: () => Operator
   /** Aborted by Ctrl-C or SIGTERM: finish what is in flight, clean up, return. */
   readonly signal: AbortSignal

@@ -56,13 +56,11 @@ const STANDS_MS = 75_000
 export const STATE_BITS: Readonly<Record<ProbeState, number>> = { ok: 1, degraded: 2, failing: 4, skipped: 8 }
 
 /** Stored state of a probe besides its hours and days. */
-export interface SeriesMark {
+export interface SeriesMark extends Pick<Observation, 'state' | 'reason'> {
   /** UTC milliseconds of the last look of any machine. */
   readonly at: number
   /** Time has been counted up to here. */
   readonly countedTo: number
-  readonly state: ProbeState
-  readonly reason: string | undefined
   /** The machine that saw this state, and when it last did. */
   readonly recorder: string
   readonly stateAt: number

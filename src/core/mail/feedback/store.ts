@@ -21,7 +21,7 @@ export type MailboxEventKind = Exclude<FeedbackKind, 'delivered'> | 'suppressed'
 /** No provider delivers an event again after this time. */
 export const FEEDBACK_EVENTS_KEPT_MS = 90 * DAY_MS
 
-export interface MailboxChange {
+export interface MailboxChange extends Pick<Suppression, 'at' | 'reason'> {
   /** Takes effect once for each key; without one, each time. */
   readonly key?: string | undefined
   readonly identity: string
@@ -29,9 +29,6 @@ export interface MailboxChange {
   readonly erasureHashes: readonly string[]
   /** Pure, so that all stores behave alike. */
   readonly change: (mailbox: MailboxRecord) => ChangedMailbox
-  /** UTC milliseconds at which it happened. */
-  readonly at: number
-  readonly reason: string
   /** Entry for the histories of the address's subscriptions; undefined if nothing is recorded. */
   readonly entry:
     | { readonly kind: MailboxEventKind; readonly source: string; readonly messageId?: string | undefined }

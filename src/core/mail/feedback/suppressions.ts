@@ -3,7 +3,7 @@ import { auditEntry, type Operator } from '../../audit.ts'
 import { type CsvRow, cellValue, csvLine, readCsv } from '../../csv.ts'
 import type { Clock, Random } from '../../host.ts'
 import type { BounceAddresses } from './bounce-address.ts'
-import { bounceKind, enhancedCode, instantOf, type SuppressionCause } from './event.ts'
+import { bounceKind, enhancedCode, instantOf, type Suppression, type SuppressionCause } from './event.ts'
 import type { SendingStore } from './sending.ts'
 import {
   type ErasureHashes,
@@ -98,12 +98,10 @@ export class SuppressionCsvError extends Error {
   override readonly name = 'SuppressionCsvError'
 }
 
-export interface CsvSuppression {
+export interface CsvSuppression extends Pick<Suppression, 'cause' | 'reason'> {
   readonly address: string
-  readonly cause: SuppressionCause
   /** UTC milliseconds; undefined when the file does not say. */
   readonly at: number | undefined
-  readonly reason: string
 }
 
 /** Names of columns, without the spaces and underscores of some. */
