@@ -46,7 +46,9 @@ function* keepListed(suppression: Suppression | undefined, identity: string, at:
 export function erasure({ write, scrub }: Sql) {
   function* related(table: (typeof RELATED)[number], spellings: readonly string[]): Steps<readonly Held[]> {
     const found = yield* all<Held>(TEXTS.related[table], { spellings })
-    const theirs = found.filter(({ address }) => spellings.includes(asciiAddress(address).toLowerCase()))
+    const theirs = found.filter(({ address }) =>
+      [address, asciiAddress(address)].some((one) => spellings.includes(one.toLowerCase())),
+    )
     if (theirs.length > 0) yield* run(TEXTS.drop[table], { ids: idsOf(theirs) })
     return theirs
   }
