@@ -219,7 +219,7 @@ function describe({ services, incidents }: Status, row: Element, number: number)
 }
 
 const latency = (ms: number) =>
-  ms >= 10_000 ? `${Math.round(ms / 1000)} s` : `${ms < 10 ? here.figure(ms) : Math.round(ms)} ms`
+  ms >= 10_000 ? `${Math.round(ms / 1000)} s` : `${ms < 10 ? ms.toLocaleString(language) : Math.round(ms)} ms`
 
 /** `2 h 10 min`, in units that need no translation. */
 function length(seconds: number): string {

@@ -26,7 +26,7 @@ export function lengths(
   }
 }
 
-/** How pages and mails write times and figures in each language; pages' scripts write times again in the reader's zone. */
+/** How pages and mails write time in each language; pages' scripts write it again in the reader's zone. */
 export type Times = ReturnType<typeof newTimes>
 
 const kept = new Map<string, Times>()
@@ -49,14 +49,11 @@ function newTimes(language: string, timeZone: string) {
     timeZoneName: 'short',
   })
   const relative = new Intl.RelativeTimeFormat(language, { numeric: 'always' })
-  const point = new Intl.NumberFormat(language).format(0.5).slice(1, -1)
   return {
     /** `21 Nov 2026, 07:26 UTC` */
     moment: (ms: number) => moments.format(ms),
     /** `21 Nov 2026, 07:11–07:26 UTC` */
     span: (from: number, to: number) => moments.formatRange(Math.min(from, to), to),
-    /** `94.1`, with the language's decimal separator. */
-    figure: (decimal: string | number) => String(decimal).replace('.', point),
     /** `21 Nov 2026` */
     day: (ms: number) => days.format(ms),
     /** `20 seconds ago` */

@@ -4,12 +4,19 @@ import type { Messages } from '../../../core/messages/en.ts'
 import { timesIn } from '../../../core/messages/words.ts'
 import type { Line, Window } from '../../../core/status/summary.ts'
 
+const points = new Map<string, string>()
+
+/** `94.10`, with the decimal separator of a language. */
+export function figureIn(language: string, figure: string | number): string {
+  const point = points.get(language) ?? new Intl.NumberFormat(language).format(0.5).slice(1, -1)
+  points.set(language, point)
+  return String(figure).replace('.', point)
+}
+
 /** Rounded down: only time without a single failing minute reads 100 %. */
 export function percent(uptime: number | undefined, { language }: Messages): string {
   if (uptime === undefined) return '–'
-  return uptime === 1
-    ? '100 %'
-    : `${timesIn(language).figure((Math.floor(uptime * 10_000) / 100).toFixed(2))} %`
+  return uptime === 1 ? '100 %' : `${figureIn(language, (Math.floor(uptime * 10_000) / 100).toFixed(2))} %`
 }
 
 /** `3.1 · 12 · 140 ms`: the median, the 95th and the 99th percentile. */
@@ -19,7 +26,7 @@ export function latencies(latency: Window['latency'], { language }: Messages): s
   const inSeconds = p99 >= 10_000
   const figures = [p50, p95, p99].map((ms) => {
     const value = inSeconds ? ms / 1000 : ms
-    return timesIn(language).figure(value.toFixed(value < 10 ? 1 : 0))
+    return figureIn(language, value.toFixed(value < 10 ? 1 : 0))
   })
   return `${figures.join(' · ')} ${inSeconds ? 's' : 'ms'}`
 }
@@ -88,5 +95,5 @@ function roundUp(value: number): number {
 /** `12 ms`, `3.1 ms`, `14 s` */
 function responseTime(ms: number, { language }: Messages): string {
   if (ms >= 10_000) return `${(ms / 1000).toFixed(0)} s`
-  return `${timesIn(language).figure(Number(ms.toFixed(ms < 10 ? 1 : 0)))} ms`
+  return `${figureIn(language, Number(ms.toFixed(ms < 10 ? 1 : 0)))} ms`
 }

@@ -2,8 +2,7 @@ import { BREAKER, type DayOfMail } from '../../../core/mail/feedback/sending.ts'
 import { type Hold, heldTogether } from '../../../core/mail/holds.ts'
 import { escapeHtml } from '../../../core/mail/template.ts'
 import type { Messages } from '../../../core/messages/en.ts'
-import { timesIn } from '../../../core/messages/words.ts'
-import { moment } from './format.ts'
+import { figureIn, moment } from './format.ts'
 
 export interface MailReport {
   /** Oldest first; the last is today. */
@@ -17,15 +16,20 @@ const STEP = 4
 /** The delivery section: the rates by which providers judge a sender, each as a chart with its limit, and a table of days. */
 export function mailSection({ days, holds }: MailReport, messages: Messages): string {
   const T = messages.status.mail
-  const { figure } = timesIn(messages.language)
-  const share = (count: number, of: number) => figure(percentage(count, of))
+  const share = (count: number, of: number) => figureIn(messages.language, percentage(count, of))
   const sum = (pick: (day: DayOfMail) => number) => days.reduce((total, day) => total + pick(day), 0)
   const sent = sum((day) => day.sent)
   const charts = [
     { name: T.hardBounces, limit: BREAKER.hardBounces, pick: (day: DayOfMail) => day.hardBounces },
     { name: T.complaints, limit: BREAKER.complaints, pick: (day: DayOfMail) => day.complaints },
   ].map(({ name, limit, pick }) => {
-    const said = T.rate(name, share(sum(pick), sent), sum(pick), sent, `${figure(limit * 100)} %`)
+    const said = T.rate(
+      name,
+      share(sum(pick), sent),
+      sum(pick),
+      sent,
+      `${figureIn(messages.language, limit * 100)} %`,
+    )
     return `<figure>${chart(days, limit, pick, said)}<figcaption>${said}</figcaption></figure>`
   })
   const note = heldTogether(holds)
