@@ -297,6 +297,8 @@ test('an operator imports people with proof of consent, sees the lines of those 
   expect(await run('course', 'export', '--course', 'quantun')).toMatchObject({ code: 2, out: '' })
   // Those of mails about incidents.
   expect((await run('course', 'export', '--course', 'status')).out).toMatch(/^address,.*\r\n$/)
+  const none = await run('course', 'export', '--course', 'status', '--format', 'json')
+  expect(JSON.parse(none.out)).toMatchObject({ enrolments: [] })
   expect((await run('db', 'audit')).out).toMatch(/import.*4 people from people.csv/)
   const ended = await terminal(cwd, learning, AbortSignal.abort())
   const many = Array.from({ length: 300 }, (_, n) => `p${n}@example.com,quantum,,,0,2026-01-02,form,\n`)

@@ -26,7 +26,8 @@ async function choir(env: Readonly<Record<string, string>> = {}, ids = ['open', 
         await writeFile(file, `---\nsubject: ${name} ${n}\n---\n\n# ${name} ${n} of ${id}\n`)
       }
   const pages: Readonly<Record<string, object>> = { shy: { pages: 'link' }, shut: { pages: false } }
-  const course = (id: string) => [id, { lessons: `./${id}`, at: '18:00', zone: 'subscriber', ...pages[id] }]
+  const cadence = (id: string) => (id === 'daily' ? { every: '1d' } : { at: '18:00', zone: 'subscriber' })
+  const course = (id: string) => [id, { lessons: `./${id}`, ...cadence(id), ...pages[id] }]
   let now = Date.UTC(2026, 2, 28)
   const messages: Message[] = []
   const platform = openPlatform({
@@ -82,7 +83,8 @@ test('a page speaks the language of the link, else that of the browser, else tha
   // The text follows the browser as well, where there is a translation.
   expect((await it.ask('/lessons/1', 'de-CH')).html).toContain('<article class="lesson" data-lesson="day-1">')
   expect((await it.ask('/lessons/1', 'de-CH')).html).toContain('Lied 1 of open')
-  expect((await it.ask('/lessons/1', 'fr')).html).toContain('Song 1 of open')
+  for (const accepts of ['fr', 'en, de;q=0.5'])
+    expect((await it.ask('/lessons/1', accepts)).html).toContain('Song 1 of open')
 })
 
 test('who subscribes on the page of a translated lesson gets the course in its language', async () => {
@@ -139,10 +141,12 @@ test('the lessons of a course are pages for everybody, for the link of a mail, o
   expect((await it.ask('/')).html).toContain('href="/lessons/1"')
 })
 
-test('pages name the course that they lead to where it is not the first, also if only that one has pages', async () => {
+test('pages name the course that they lead to where it is not the first, also if only that one has pages or local hours', async () => {
   const it = await choir({}, ['shut', 'open'])
   expect((await it.ask('/lessons')).html).toContain('href="/lessons/1?course=open"')
   expect((await it.ask('/')).html).not.toContain('href="/lessons/1"')
+  const mixed = await choir({}, ['daily', 'open'])
+  expect((await mixed.ask('/api/email/unsubscribe?s=a&t=b')).html).toContain('<option value="Europe/Vienna">')
   const refused = await it.ask('/api/email/subscribe', 'en', { email: 'ada', course: 'open' })
   expect(refused).toMatchObject({ status: 400, html: expect.stringContaining('name="course" value="open"') })
 })

@@ -288,6 +288,8 @@ test('a probe that fails because of another is listed under that one, and the ve
     verdict: 'Store (Web) is failing',
     incidents: [{ service: 'web', probe: 'store', feltBy: ['api', 'job_store'] }],
   })
+  // Nothing is recorded of this one.
+  expect(await text(site({ history })('/badge.svg?service=agent'))).toContain('aria-label="Agent: no data"')
 })
 
 test('without a record the page says so and what is not configured, and asks nothing of any dependency', async () => {

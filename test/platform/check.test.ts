@@ -283,7 +283,7 @@ const FAULTS: readonly SpoiledRow[] = [
   [
     'probes',
     {
-      kiln: { service: 'web', http: 'https://a.example', dependsOn: ['store', 'oven'] },
+      kiln: { service: 'web', http: 'https://a.example', dependsOn: ['oven', 'store'] },
       oven: { service: 'web', http: 'https://a.example', dependsOn: ['fuel'] },
       fuel: { service: 'web', http: 'https://a.example', dependsOn: ['bookings', 'kiln'] },
     },

@@ -512,6 +512,17 @@ test('a witness alone says that it is alone, and a restart neither repeats the a
   expect(inbox.titles).toEqual(['kiln.example is unreachable', 'kiln.example is reachable again'])
 })
 
+test('rounds that fail now and then are no outage: two have to agree in a row', async () => {
+  const { home, inbox, it } = await watched()
+  for (let time = 0; time < 2; time += 1) {
+    home.shut()
+    await it.rounds(1)
+    home.open()
+    await it.rounds(1)
+  }
+  expect([it.known().view, inbox.titles]).toEqual(['reachable', []])
+})
+
 test('an outage that lasts is told again every four hours', async () => {
   const { home, inbox, clock, it } = await watched()
   home.shut()

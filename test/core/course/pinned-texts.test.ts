@@ -78,6 +78,7 @@ async function school(kind: 'sqlite' | 'postgres', course: Partial<PlatformDefin
       await byHand(address, sql)
       await stop()
     },
+    changeBeside: (statement: string) => byHand(address, statement),
     async enrol(...people: { name: string; language?: string }[]) {
       for (const { name, ...more } of people)
         await running().courses.enrol({ email: `${name}@example.com`, ...more })
@@ -161,8 +162,12 @@ describe.each(KEPT)('on %s', (kind) => {
     await it.enrol({ name: 'ada' })
     await it.write('2-fire.md', 'Fire, revised')
     await it.enrol({ name: 'bert' })
-    await it.change("UPDATE course_plan SET plan = '{'")
+    await it.change("UPDATE course_plan SET plan = '{' || plan")
     expect((await it.dispatchOnce()).subjects).toEqual({ ada: 'Clay', bert: 'Clay' })
+    // Once it is mended, beside the running process.
+    await it.changeBeside('UPDATE course_plan SET plan = substr(plan, 2)')
+    it.pass(DAY_MS)
+    expect((await it.dispatchOnce()).subjects).toEqual({ ada: 'Fire', bert: 'Fire, revised' })
   })
 
   test('a lesson without any text left waits until its file is back, and blocks no other', async () => {

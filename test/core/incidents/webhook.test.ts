@@ -5,7 +5,7 @@ import { openChannels } from '../../../src/core/incidents/channels.ts'
 import type { MessageKind, StoredIncident } from '../../../src/core/incidents/incident.ts'
 import { type AlertText, alertText } from '../../../src/core/incidents/text.ts'
 import { signWebhook, webhookFormat, webhookRequest } from '../../../src/core/incidents/webhook.ts'
-import { secret } from '../../../src/core/secret.ts'
+import { type Secret, secret } from '../../../src/core/secret.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 9, 30)
@@ -233,7 +233,8 @@ test('PagerDuty gets one alert for an incident: triggered, acknowledged, resolve
     },
     links: [{ href: 'https://kiln.example/', text: 'Status page' }],
   })
-  expect(event('reminder-1')).toMatchObject({ event_action: 'trigger', dedup_key: 'abc' })
+  const again = { event_action: 'trigger', dedup_key: 'abc', payload: { severity: 'critical' } }
+  expect(event('reminder-1')).toMatchObject(again)
   expect(event('test').payload.severity).toBe('info')
   for (const [kind, action] of [
     ['acknowledged', 'acknowledge'],
@@ -305,6 +306,17 @@ test('a text in Discord takes all the room that it has, no half of a character, 
   // A link is opened as it is; what formats is escaped around it.
   expect(content('*now* https://kiln.example/a_b*c')).toBe('\\*now\\* https://kiln.example/a_b*c')
   expect(content(`${'x'.repeat(1999)}🏺`)).toBe(`${'x'.repeat(1999)}…`)
+})
+
+test('the format that is set is that of the first webhook; the address of the escalation decides its own', () => {
+  const { webhook, escalation } = readSettings(learning, {
+    ALERT_WEBHOOK_URL: 'https://chat.example.com/hook',
+    ALERT_WEBHOOK_FORMAT: 'slack',
+    ALERT_ESCALATION_URL: 'https://events.pagerduty.com/v2/enqueue?routing_key=r',
+  }).alerts
+  const both: readonly ({ url: Secret; format?: string | undefined } | undefined)[] = [webhook, escalation]
+  const formats = both.map((one) => webhookFormat(one?.url.reveal() ?? '', one?.format))
+  expect(formats).toEqual(['slack', 'pagerduty'])
 })
 
 test('an escalation waits 15 minutes, or as long as it is told to, for somebody to acknowledge; the others wait for nobody', () => {
