@@ -159,7 +159,7 @@ test('visitors’ events are backed up during writes, verified, and restored tog
   })
   expect((await db('verify')).stdout).toMatch(/✔ the file of analytics is sound\n$/)
   const [own, second] = [await generateIdentity(), await generateIdentity()]
-  await writeFile(path.join(cwd, 'keys'), `# ours\n${await identityToRecipient(own)}\n`)
+  await writeFile(path.join(cwd, 'keys'), `# ours\r\n ${await identityToRecipient(own)}\r\n`)
   await writeFile(path.join(cwd, 'id'), `${own}\n`)
   const to = ['--recipient', await identityToRecipient(second), '--recipient', 'keys']
   await db('backup', 'e.sqlite.age', ...to)

@@ -117,6 +117,13 @@ test('a service that runs and does not answer, or answers that it fails, is told
     [0, 'agent', 'ok', await answering('ok'), {}],
   ] as const)
     expect(await told({ [service]: url })).toEqual({ code, services: [{ service, url, state, ...more }] })
+  // What the page says counts where deep health is for operators.
+  const web = await serve(({ url = '' }, response) => {
+    if (url.includes('deep')) response.writeHead(401).end()
+    else if (url.includes('status')) response.end('{"services":[{"service":"web","state":"degraded"}]}')
+    else response.end(healthBody({ service: 'web', state: 'ok', probes: {} }))
+  })
+  expect(await told({ web })).toMatchObject({ services: [{ state: 'degraded' }] })
 })
 
 test('status judges as health --deep and the status page do, and its exit code follows', async () => {

@@ -370,6 +370,9 @@ test('the builds of this process and of its neighbors must be one', async () => 
   expect((await noted(split)).names).not.toContain('build_skew')
   expect((await noted(split, { neighbours })).names).toContain('build_skew')
   expect((await noted(split, { services: ['web', 'api'] })).names).toContain('build_skew')
+  // A service that runs here as well is of this build, whichever replica answers at its address.
+  const own = { services: ['web', 'api'], neighbours }
+  expect((await noted({ BUILD_STAMP: 'build-1' }, own)).failing).toEqual([])
 })
 
 test('a service of another build that stops answering does not end the alert', async () => {
