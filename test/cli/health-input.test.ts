@@ -44,6 +44,12 @@ test.each([
   [['--format', 'xml'], /unknown format 'xml'\. Choose one of text, json, junit, prom\./],
   [['--env-file', 'nowhere.env'], /cannot read nowhere\.env: there is no such file/],
   [['--deep', '--token-env', 'NOWHERE'], /the variable NOWHERE that --token-env names is not set/],
+  // What may be the token is not repeated.
+  [['--deep', '--token-env', 'tok_4fG7kP2vX9'], /: the variable that --token-env names is not set/],
+  [
+    ['--deep', '--token-file', 'tok_4fG7kP2vX9'],
+    /read the file that --token-file names: there is no such file/,
+  ],
   [['--deep', '--token-file', 'nowhere.token'], /cannot read nowhere\.token: there is no such file/],
 ])('%j is wrong usage: one sentence, exit code 2, nothing asked', async (args, sentence) => {
   const { code, stdout, stderr } = await run(args)

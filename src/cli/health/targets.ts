@@ -101,12 +101,9 @@ export async function readToken(
   env: Context['env'],
   targets: readonly HealthEndpoint[],
 ): Promise<string | undefined> {
-  const token =
-    tokenFile === undefined
-      ? tokenOf(env, tokenEnv)
-      : splitList(await (await import('../environment.ts')).readTextFile(context, tokenFile))[0]
+  const token = tokenFile === undefined ? tokenOf(env, tokenEnv) : await tokenIn(context, tokenFile)
   if (tokenFile !== undefined && token === undefined)
-    throw wrongUsage(`${tokenFile} holds no token: it is empty.`)
+    throw wrongUsage('the file that --token-file names holds no token: it is empty.')
   if (token !== undefined && !isBearerToken(token))
     throw wrongUsage(
       'the token has a character that is not allowed in an HTTP header: paste the whole token, and nothing else.',
@@ -118,11 +115,24 @@ export async function readToken(
   return token
 }
 
+async function tokenIn(context: Context, file: string): Promise<string | undefined> {
+  const { readTextFile } = await import('../environment.ts')
+  const text = await readTextFile(context, file).catch((error: Error) => {
+    // What does not look like a file may be the token.
+    const shown = /[\\/]|\.\w{1,8}$/.test(file) ? file : 'the file that --token-file names'
+    throw wrongUsage(error.message.replace(file, shown))
+  })
+  return splitList(text)[0]
+}
+
 function tokenOf(env: Context['env'], name: string | undefined): string | undefined {
   const value = env[name ?? DEFAULT_NAME]?.trim() || undefined
   // While it is rotated the variable, and so its file, holds two: the first is the one to send.
   const token = name === undefined || name === DEFAULT_NAME ? splitList(value ?? '')[0] : value
   if (token === undefined && name !== undefined)
-    throw wrongUsage(`the variable ${name} that --token-env names is not set.`)
+    // A token in its place is not repeated.
+    throw wrongUsage(
+      `the variable${/^[A-Z][A-Z\d_]*$/.test(name) ? ` ${name}` : ''} that --token-env names is not set.`,
+    )
   return token
 }

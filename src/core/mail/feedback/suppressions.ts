@@ -1,5 +1,5 @@
 import { parseAddress } from '../../address.ts'
-import { auditEntry, type Operator } from '../../audit.ts'
+import { auditEntry, type Operator, withoutAddresses } from '../../audit.ts'
 import { type CsvRow, cellValue, csvLine, readCsv } from '../../csv.ts'
 import type { Clock, Random } from '../../host.ts'
 import type { BounceAddresses } from './bounce-address.ts'
@@ -47,7 +47,8 @@ export async function suppressAddress(
   { store, erasureHashes }: SuppressionList,
   by: ListChange & Pick<CsvSuppression, 'cause' | 'reason'> & { readonly identity: string },
 ): Promise<'added' | 'known' | 'erased'> {
-  const { identity, cause, reason } = by
+  const { identity, cause } = by
+  const reason = withoutAddresses(by.reason)
   const [subject] = erasureHashes(identity)
   const now = by.clock.now()
   const change = suppressionChange(identity, { cause, at: now, source: 'operator', reason }, erasureHashes)
@@ -66,7 +67,8 @@ export async function releaseAddress(
   const now = by.clock.now()
   const [subject] = hashes
   const audit = auditEntry(by, { ...by, action: 'unsuppress', details: reason, subject })
-  const change = releaseChange(identity, { at: now, reason, source: 'operator' }, hashes)
+  const release = { at: now, reason: withoutAddresses(reason), source: 'operator' }
+  const change = releaseChange(identity, release, hashes)
   const [applied] = await store.apply([change], now, audit)
   return applied === 'changed'
 }
