@@ -126,6 +126,14 @@ test('a service that runs and does not answer, or answers that it fails, is told
   expect(await told({ web })).toMatchObject({ services: [{ state: 'degraded' }] })
 })
 
+test('of the env files that the daemon was started with, one that is gone keeps none of the others from being read', async () => {
+  const it = await daemon()
+  await writeFile(it.file, 'ALERT_WEBHOOK_URL=https://ops.example.com/alerts\n')
+  writeRecord(it.folder, { ...it.record, envFiles: [path.join(it.folder, 'gone.env'), it.file] })
+  expect((await it.json()).report.alerts).toEqual(['ALERT_WEBHOOK_URL'])
+  expect((await it.run(['status'])).stderr).toContain('not read: ')
+})
+
 test('status judges as health --deep and the status page do, and its exit code follows', async () => {
   const it = await daemon({
     env: {

@@ -103,6 +103,14 @@ test('the queue tells what is due and since when, and dispatch what became of it
 
   const answer = await it.post('/api/email/dispatch', {}, { Authorization: `Bearer ${SECRET}` })
   expect(answer.status).toBe(200)
+  // A program's own mail counts by what it is for.
+  const link = { signInUrl: 'https://www.example.com/login' }
+  await it.platform.sendEmail({
+    template: 'magic-link',
+    to: 'ada@example.com',
+    slots: link,
+    about: 'login-1',
+  })
   const after = await it.read()
   expect([
     after.get('platformctl_lessons_due'),
@@ -114,7 +122,8 @@ test('the queue tells what is due and since when, and dispatch what became of it
   ]).toEqual([0, 5400, 1, 1, 1, 1])
   const mails = (stream: string, outcome: string) =>
     after.get(`platformctl_messages_total{stream="${stream}",outcome="${outcome}"}`)
-  expect([mails('course', 'unknown'), mails('confirmation', 'unknown')]).toEqual([1, 2])
+  const unknown = ['course', 'confirmation', 'sign-in'].map((stream) => mails(stream, 'unknown'))
+  expect(unknown).toEqual([1, 2, 1])
   expect([mails('course', 'failed'), mails('course', 'sent'), mails('mail', 'unknown')]).toEqual([0, 0, 0])
 })
 

@@ -255,6 +255,9 @@ test('a mail of a definition is known by its name, with the request that may ask
     },
     { name: 'quiet' },
   ])
+  // One that replaces a mail of the preset stays what that is for.
+  const linked = base({ templates: { 'magic-link': { slots: { signInUrl: 'url' } } } }).mails.definitions
+  expect(linked.find(({ name }) => name === 'magic-link')).toMatchObject({ allowance: 'sign-in', ask: {} })
 })
 
 test('a mail that a request asks for needs a recipient, texts in its slots, and what it is about', async () => {

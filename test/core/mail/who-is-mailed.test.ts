@@ -295,6 +295,19 @@ test('a mail whose record gives a relative address is not sent, and the log says
   expect(messages).toEqual([])
 })
 
+test('a second click while the mail is on its way shares what becomes of it, and a later one tries again', async () => {
+  let answer: Outcome = { kind: 'transient', scope: 'message', reason: 'busy' }
+  const { ask, messages } = await transactional(
+    () => resolved,
+    async () => answer,
+  )
+  const failed = { kind: 'not_sent', reason: 'busy' }
+  expect(await Promise.all([ask(), ask()])).toEqual([failed, failed])
+  answer = { kind: 'sent', id: 'provider-1' }
+  expect(await Promise.all([ask(), ask()])).toEqual([answer, answer])
+  expect(messages).toHaveLength(2)
+})
+
 test('sends a mail only to callers that its definition allows: services, persons or nobody', async () => {
   const { ask, messages } = await transactional(() => resolved)
   expect(await ask('exam-passed', SERVICE)).toEqual({ kind: 'not_found' })
