@@ -154,7 +154,10 @@ function inputNode(flags: string, input: Input<unknown>, platform: ResolvedPlatf
       takesValue: / [<[]/.test(flags),
       help,
       words,
-      offers: offers?.(platform) ?? words,
+      // A shell that completes would run what is in a word with its own characters.
+      offers: (offers?.(platform) ?? words).filter((word) =>
+        /^[\p{L}\p{N}_][\p{L}\p{N}\p{M}_.:/@+-]*$/u.test(word),
+      ),
       /** As one would type it. */
       byDefault: preset === 'none' ? undefined : preset,
     },

@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { execa } from 'execa'
 import { expect, test } from 'vitest'
+import { learning } from '../../src/presets/learning/platform.ts'
 import { folderWith } from '../support/folder.ts'
 import { hasProgram } from '../support/programs.ts'
 import { run } from '../support/run.ts'
@@ -43,6 +44,20 @@ test('bash completes the variables, groups and courses of the platform, and no a
   expect(await offered(['platformctl', 'course', 'set', 'ada', '--course', ''])).toEqual(['quantum'])
   expect(await offered(['platformctl', 'course', 'show', 'a'])).toEqual([])
 })
+
+test.each(['bash', 'zsh', 'fish'])(
+  '%s is offered no word of a definition that it would run',
+  async (shell) => {
+    const courses = ['a$(touch pwned)', "it's", 'töpfern', '--all'].map((id) => ({
+      ...learning.courses[0],
+      id,
+    }))
+    const platform = { ...learning, courses: courses as typeof learning.courses }
+    const { stdout } = await run(['completion', shell], { platform })
+    expect(stdout).toContain('töpfern')
+    expect(stdout).not.toMatch(/pwned|it's/)
+  },
+)
 
 test('in bash a value that is the name of a command does not change what is completed', async () => {
   expect(await offered(['platformctl', 'dispatch', '--data', 'db', '--dr'])).toEqual(['--drain', '--dry-run'])
