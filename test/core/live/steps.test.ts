@@ -427,6 +427,8 @@ describe('targets', () => {
       { status: 405, body: 'Method Not Allowed' },
       'failed live-unhealthy: does not lead to this platform: /api/email/feedback/postmark answers with 405',
     ],
+    // Before the first deployment nothing answers.
+    [codeError('connect_refused'), 'warning live-unreachable: cannot be read: the connection is refused'],
   ])('the webhook of the mail provider, where the site answers %#: %s', async (get, outcome) => {
     const env = {
       MAILER_FEEDBACK_PROVIDER: 'postmark',
