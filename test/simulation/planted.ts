@@ -190,8 +190,8 @@ const PLANTED: Readonly<Record<string, readonly Planted[]>> = {
     ],
     [
       'ends a newer enrolment by a report about an earlier one',
-      "return record.state !== 'confirmed' || at < agreedAt - UNCLEAR_MS",
-      "return record.state !== 'confirmed'",
+      'return isOlder ? undefined : unsubscribe(record, now)',
+      'return unsubscribe(record, now)',
     ],
     [
       'mails on after a complaint',
@@ -476,8 +476,8 @@ const PLANTED: Readonly<Record<string, readonly Planted[]>> = {
   'incidents/conditions.ts': [
     [
       'tells nobody that every attempt fails',
-      'if (stalledAt !== undefined && stalledAt <= before)',
-      'if (stalledAt === before)',
+      'if (stalledAt !== undefined)',
+      'if (stalledAt !== undefined) return undefined\n  if (stalledAt !== undefined)',
     ],
   ],
   'incidents/due.ts': [
