@@ -591,6 +591,20 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
     expect(it.messages).toHaveLength(3)
   })
 
+  test('an older build that erases also finds a mail that failed at once and was queued after that', async () => {
+    const it = await world(kind)
+    it.answer(() => DOWN)
+    const platform = it.open()
+    await platform.sendEmail(AT_ONCE)
+    await platform.sendEmail(MAIL)
+    await platform.sendEmail({ ...MAIL, key: 'exam.2' })
+    const counted = await byHand(
+      it.address,
+      'SELECT DISTINCT recipient FROM sent_mail WHERE recipient IS NOT NULL',
+    )
+    expect(counted).toHaveLength(1)
+  })
+
   test.each([
     ['is sent by an older build', "UPDATE sent_mail SET sent_id = 'of 0.2.0'"],
     ['is to somebody whom an older build erases', 'DELETE FROM sent_mail'],

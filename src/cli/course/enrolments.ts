@@ -1,3 +1,4 @@
+import { withoutAddresses } from '../../core/audit.ts'
 import { NOTICES } from '../../core/course/definition.ts'
 import type { Course } from '../../core/course/open.ts'
 import { CSV_HEAD, type PeopleReading, personLine, readPeople } from '../../core/course/people.ts'
@@ -207,11 +208,12 @@ export const importPeople = courseCommand({
     if (ignored.length > 0) complain(context, `ignored in ${file}: ${ignored.join(', ')}`)
     for (const { id, lessons } of course.courses) {
       const named = new Set(people.flatMap((one) => (one.course === id ? (one.sentLessons ?? []) : [])))
-      const strange = [...named].filter((name) => !lessons.includes(name)).join(', ')
-      if (strange !== '')
+      const strange = [...named].filter((name) => !lessons.includes(name))
+      const more = strange.length > 10 ? ` and ${strange.length - 10} more` : ''
+      if (strange.length > 0)
         complain(
           context,
-          `the course ${id} has no lesson ${strange}: who had it gets all others. Its lessons are ${lessons.join(', ')}.`,
+          `the course ${id} has no lesson ${withoutAddresses(strange.slice(0, 10).join(', '))}${more}: who had it gets all others. Its lessons are ${lessons.join(', ')}.`,
         )
     }
     const tally = { imported: 0, known: 0 }

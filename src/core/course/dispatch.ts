@@ -12,6 +12,7 @@ import { FIRST_COURSE, type Plan } from './definition.ts'
 import type { DispatchRequest } from './dispatch-request.ts'
 import { aboutOf, type CourseHost, lessonsKey } from './host.ts'
 import { lessonSignature, lessonUrl, unsubscribeBy } from './links.ts'
+import { NOT_HERE } from './pinned-texts.ts'
 import { settlementOf } from './settlement.ts'
 import type { Claim, Settlement } from './subscription.ts'
 
@@ -140,7 +141,7 @@ function createLessons(host: CourseHost, request: DispatchCall, { last, ...paced
     const known = isRetry && !tried ? await store.keptText(lessonsKey(aboutOf(claim))) : undefined
     const plan = await catalog.plan(claim, store, tried?.template ?? catalog.inHand(claim, known))
     if (plan === undefined)
-      return waitsFor(`the platform has no course ${claim.course}: put it back, or cancel its enrolments`)
+      return waitsFor(`${NOT_HERE}course ${claim.course}: put it back, or cancel its enrolments`)
     if (claim.day > plan.lessons.length) return { kind: 'finished' }
     const text = tried
       ? ({ kind: 'stored', mail: tried.compiled } as const)

@@ -11,8 +11,10 @@ export type LessonMail =
   /** There is no text: the lesson waits. */
   | { readonly kind: 'missing'; readonly reason: string }
 
-/** Begins the reason of a lesson that waits for its text. */
-export const NO_LESSON = 'the platform has no lesson'
+/** Begins the reason of a lesson that waits for its course or its text. */
+export const NOT_HERE = 'the platform has no '
+/** Begins that of one that waits for its text. */
+export const NO_LESSON = `${NOT_HERE}lesson`
 /** How many compiled texts are kept for reuse; a mail takes about 20 kB. */
 const MOST_COMPILED = 100
 

@@ -2,6 +2,7 @@ import { networkInterfaces } from 'node:os'
 import type { EnvHttpProxyAgent } from 'undici'
 import type { Environment } from '../env/settings.ts'
 import { codeError } from '../errors.ts'
+import { attempt } from '../is-record.ts'
 
 /** This machine, which is never behind a proxy; a daemon may listen on every address or on one of its own. */
 const here = () => [
@@ -51,8 +52,8 @@ export function proxyOf({ protocol, hostname, port }: URL): URL | undefined {
 
 /** Basic authorization (RFC 7617) from the user name in an address, of which `fetch` makes an error. */
 export const loginOf = ({ username, password }: URL, header = 'authorization') => {
-  const login = Buffer.from(decodeURIComponent(`${username}:${password}`)).toString('base64')
-  return username + password === '' ? {} : { [header]: `Basic ${login}` }
+  const login = [username, password].map((one) => attempt(() => decodeURIComponent(one)) ?? one).join(':')
+  return username + password === '' ? {} : { [header]: `Basic ${Buffer.from(login).toString('base64')}` }
 }
 
 /** One call, through the proxy of its address, where it has one. */

@@ -1,5 +1,5 @@
 import type { DispatchRequest } from '../course/dispatch-request.ts'
-import { NO_LESSON } from '../course/pinned-texts.ts'
+import { NO_LESSON, NOT_HERE } from '../course/pinned-texts.ts'
 import type { Backlog, CourseCounts, CourseStore } from '../course/store.ts'
 import type { Problem, SubscriptionState } from '../course/subscription.ts'
 import { UNREADABLE } from '../course/transitions/claim.ts'
@@ -66,7 +66,7 @@ export const TEXTS = {
   stalled: `WITH last AS (
         SELECT coalesce((SELECT CAST(value AS bigint) FROM meta WHERE name = '${SENT_NOTE}'), (SELECT max(last_sent_at) FROM subscription), 0) AS at)
       SELECT ${LESSON_DUE} AS due ${TROUBLED} AND problem_kind IN ('failed', 'unknown', 'parked')
-        AND state = 'confirmed'
+        AND state = 'confirmed' AND coalesce(problem_reason, '') NOT LIKE '${NOT_HERE}%'
         AND ${LESSON_DUE} <= @before AND ${LESSON_DUE} > (SELECT CASE WHEN at <= @now THEN at ELSE 0 END FROM last)
       LIMIT 1`,
 }

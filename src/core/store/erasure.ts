@@ -10,7 +10,7 @@ export const PERSONAL = ['subscription', ...RELATED] as const
 
 // The letters that a store can lower-case depend on it, so rows with other characters are selected as well.
 const relatedText = (table: string) => `SELECT id, address FROM ${table}
-  WHERE lower(address) IN (SELECT value FROM {each @spellings}) OR {isForeign address}`
+  WHERE lower(trim(address)) IN (SELECT value FROM {each @spellings}) OR {isForeign address}`
 export const byTable = <T extends string>(tables: readonly T[], text: (table: T) => string) =>
   Object.fromEntries(tables.map((table) => [table, text(table)])) as Readonly<Record<T, string>>
 
@@ -47,7 +47,7 @@ export function erasure({ write, scrub }: Sql) {
   function* related(table: (typeof RELATED)[number], spellings: readonly string[]): Steps<readonly Held[]> {
     const found = yield* all<Held>(TEXTS.related[table], { spellings })
     const theirs = found.filter(({ address }) =>
-      [address, asciiAddress(address)].some((one) => spellings.includes(one.toLowerCase())),
+      [address, asciiAddress(address)].some((one) => spellings.includes(one.trim().toLowerCase())),
     )
     if (theirs.length > 0) yield* run(TEXTS.drop[table], { ids: idsOf(theirs) })
     return theirs

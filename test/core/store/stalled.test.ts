@@ -102,6 +102,22 @@ describe.each(KEPT)('on %s', (kind) => {
     },
   )
 
+  test('a removed course is paused also where nobody is sent anything else, and a lesson without a file is named', async () => {
+    const { it, hours } = await threePeople()
+    await hours(1)
+    const removed = it.open(it.store.course, { catalog: createCatalog([courseNamed('pottery')]) })
+    expect(new Set(await hours(48, [removed]))).toEqual(new Set([false]))
+    const missing = it.open(it.store.course, {
+      catalog: createCatalog(learning.courses, { texts: withoutDay2 }),
+    })
+    expect((await hours(27, [missing])).at(-1)).toBe(true)
+    const now = it.now()
+    expect(await it.store.course.late({ now, before: lateBefore(now) })).toMatchObject({
+      stalledAt: undefined,
+      why: expect.stringMatching(/no lesson course-day-2/),
+    })
+  })
+
   test('a lesson sent under a clock that was ahead hides no standstill', async () => {
     const { it, hours } = await threePeople()
     it.pass(30 * 24 * HOUR_MS)
