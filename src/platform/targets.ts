@@ -2,6 +2,7 @@ import { connect, type Socket } from 'node:net'
 import { postgresServers } from '../core/env/values.ts'
 import { failing, ok, type ProbeContext, type ProbeParts, type ProbeResult } from '../core/health/probe.ts'
 import { reachable } from '../core/health/reach.ts'
+import { percentDecoded } from '../core/is-record.ts'
 import { addressesOf, connectDirectly, hostOf, secure } from '../core/network/connect.ts'
 import type { PROBE_TARGETS, ProbeInput } from './definition.ts'
 
@@ -60,7 +61,7 @@ function connected(socket: Socket): ProbeResult {
 /** By its host and port, or by the socket in a folder of this machine that libpq takes for a host. */
 const line = async (url: URL, usual: number, { network }: ProbeParts, { signal }: ProbeContext) => {
   const port = Number(url.port) || usual
-  const hosts = [decodeURIComponent(url.hostname), url.searchParams.get('host')]
+  const hosts = [percentDecoded(url.hostname), url.searchParams.get('host')]
   const folder = hosts.find((one) => one?.startsWith('/'))
   if (folder === undefined) return connectDirectly(url, { lookup: network?.lookup, port, signal })
   return connect({ path: `${folder}/.s.PGSQL.${port}`, signal }).on('error', () => {})

@@ -1,4 +1,4 @@
-import { attempt, isRecord } from '../is-record.ts'
+import { attempt, isRecord, percentDecoded } from '../is-record.ts'
 import { trimEnd } from '../trim-end.ts'
 import {
   type AnalyticsEvent,
@@ -206,7 +206,7 @@ const MANY_DIGITS = /^(?:\D*\d){7}/
 function decoded(text: string): string {
   if (!/[%&\\]/.test(text)) return text
   return text
-    .replace(/(?:%[0-9a-f]{2})+/gi, (codes) => attempt(() => decodeURIComponent(codes)) ?? codes)
+    .replace(/(?:%[0-9a-f]{2})+/gi, percentDecoded)
     .replace(/&#(?:x([0-9a-f]{1,6})|(\d{1,7}));?/gi, (all, hex, decimal) => {
       const code = hex === undefined ? Number(decimal) : Number.parseInt(String(hex), 16)
       return attempt(() => String.fromCodePoint(code)) ?? String(all)

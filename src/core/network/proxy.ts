@@ -2,7 +2,7 @@ import { networkInterfaces } from 'node:os'
 import type { EnvHttpProxyAgent } from 'undici'
 import type { Environment } from '../env/settings.ts'
 import { codeError } from '../errors.ts'
-import { attempt } from '../is-record.ts'
+import { percentDecoded } from '../is-record.ts'
 
 /** This machine, which is never behind a proxy; a daemon may listen on every address or on one of its own. */
 const here = () => [
@@ -52,7 +52,7 @@ export function proxyOf({ protocol, hostname, port }: URL): URL | undefined {
 
 /** Basic authorization (RFC 7617) from the user name in an address, of which `fetch` makes an error. */
 export const loginOf = ({ username, password }: URL, header = 'authorization') => {
-  const login = [username, password].map((one) => attempt(() => decodeURIComponent(one)) ?? one).join(':')
+  const login = `${percentDecoded(username)}:${percentDecoded(password)}`
   return username + password === '' ? {} : { [header]: `Basic ${Buffer.from(login).toString('base64')}` }
 }
 

@@ -394,6 +394,7 @@ test('closed, nothing is sent any more and nothing is thrown', async () => {
 
 test.each([
   ['user:its%20own@', 'its own'],
+  ['user:50%off@', '50%off'],
   ['user@', MAILER_KEY],
 ])(
   'verifying authenticates: a server that is named as %s is given the password %j',

@@ -1,4 +1,5 @@
 import { asciiAddress } from '../../address.ts'
+import { percentDecoded } from '../../is-record.ts'
 import { hostOf, isHere } from '../../network/connect.ts'
 import type { Secret } from '../../secret.ts'
 import type { BounceAddresses } from '../feedback/bounce-address.ts'
@@ -112,9 +113,9 @@ export function openSmtp(input: {
   const { url, key, bounceAddresses, dkim } = input
   const { silenceMs = SILENCE_MS, finalReplyMs = FINAL_REPLY_MS } = input
   const address = new URL(url.reveal())
-  const user = decodeURIComponent(address.username)
+  const user = percentDecoded(address.username)
   const auth =
-    user === '' ? undefined : { user, pass: decodeURIComponent(address.password) || (key?.reveal() ?? '') }
+    user === '' ? undefined : { user, pass: percentDecoded(address.password) || (key?.reveal() ?? '') }
   const pool = smtpPool(
     {
       host: hostOf(address),
