@@ -190,7 +190,7 @@ const PLANTED: Readonly<Record<string, readonly Planted[]>> = {
     ],
     [
       'ends a newer enrolment by a report about an earlier one',
-      'return isOlder ? undefined : unsubscribe(record, now)',
+      'return at < agreedAt - UNCLEAR_MS ? undefined : unsubscribe(record, now)',
       'return unsubscribe(record, now)',
     ],
     [

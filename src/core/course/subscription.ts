@@ -73,9 +73,6 @@ export interface Consent {
   readonly how: string
 }
 
-/** How somebody agreed whom a program or an operator enrolled: some time before that. */
-export const ELSEWHERE = 'enrolled by a program or an operator'
-
 /**
  * Why a lesson waits: `parked` needs an operator, `failed` and `unknown` come back by themselves. `bounced` and
  * `suppressed` ended the subscription: its address does not exist, or may not be mailed.

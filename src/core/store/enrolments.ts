@@ -3,7 +3,6 @@ import type { Change, CourseStore, EnrolAnswer } from '../course/store.ts'
 import {
   type Admitted,
   type Arrival,
-  ELSEWHERE,
   nextDay,
   type Start,
   type SubscriptionRecord,
@@ -107,7 +106,7 @@ export function enrolments(sql: Sql) {
         const start = startOf({ course, confirmedAt: now, timeZone })
         if (start === undefined) return { enrolled: false, reason: 'no_such_course' }
         const current = known ?? joining.newSubscription(who)
-        const how = { consent: { at: now, how: ELSEWHERE }, suppression: undefined }
+        const how = { consent: { at: now, how: joining.ELSEWHERE }, suppression: undefined }
         const enrolled = joining.enrol(current, { now, start, timeZone, language, ...how })
         const { enrolment } = enrolled
         yield* begin(enrolled, start, known ? undefined : mailboxKey)

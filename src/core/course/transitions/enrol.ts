@@ -111,6 +111,7 @@ interface Beginning extends Preferences {
 }
 
 export const BY_LINK = 'link of the confirmation mail'
+export const ELSEWHERE = 'enrolled by a program or an operator'
 
 /** Starts the course, or starts it over. On a suppressed address it ends at once: no dispatch has to ask. */
 export function enrol(

@@ -1,6 +1,6 @@
 import { KEY_LIFE_MS, MINUTE_MS } from '../../durations.ts'
 import type { SubscriptionEffect } from '../../mail/feedback/event.ts'
-import { ELSEWHERE, isSuppressed, nextDay, type SubscriptionRecord } from '../subscription.ts'
+import { isSuppressed, nextDay, type SubscriptionRecord } from '../subscription.ts'
 
 /**
  * Ends the course, also through a link of an earlier enrolment, or of one that a restore has lost; undefined: nothing
@@ -44,8 +44,8 @@ const UNCLEAR_MS = 5 * MINUTE_MS
 
 /**
  * What feedback about its address changes; undefined: nothing. It ends any enrolment; only an unsubscribe that is
- * clearly older than the subscriber's own latest consent is ignored. An address that may be mailed again can be
- * subscribed anew, but no course resumes by itself.
+ * clearly older than the latest confirmation is ignored, because the subscriber has opted in again since. An address
+ * that may be mailed again can be subscribed anew, but no course resumes by itself.
  */
 export function endByFeedback(
   record: SubscriptionRecord,
@@ -56,8 +56,7 @@ export function endByFeedback(
     return isSuppressed(record) ? { ...record, problem: undefined, fence: record.fence + 1 } : undefined
   // Nobody confirmed later than now: a clock that was ahead says so.
   const agreedAt = Math.min(record.consent?.at ?? record.confirmedAt ?? at, now)
-  const isOlder = record.consent?.how !== ELSEWHERE && at < agreedAt - UNCLEAR_MS
-  if (effect === 'unsubscribe') return isOlder ? undefined : unsubscribe(record, now)
+  if (effect === 'unsubscribe') return at < agreedAt - UNCLEAR_MS ? undefined : unsubscribe(record, now)
   const kind = effect === 'end-dead' ? 'bounced' : 'suppressed'
   if (record.state === 'unconfirmed' || record.problem?.kind === kind) return undefined
   const ends = record.state === 'confirmed'

@@ -246,15 +246,10 @@ describe.each(STORES)('on the store %s', (kind) => {
   test('an unsubscribe at the provider ends the course, unless the subscriber has confirmed again since', async () => {
     const store = await open()
     for (const name of ['ada', 'grace']) await confirmed(store, name)
-    const bob = asked('bob', NOW - DAY, { id: 'id-bob' })
-    await store.course.enrol({ ...bob, mailboxKey: 'bob@example.com', begin })
     await apply(store, [
       eventOf('unsubscribed'),
       eventOf('unsubscribed', { name: 'grace', at: NOW - 2 * DAY }),
-      eventOf('unsubscribed', { name: 'bob', at: NOW - 2 * DAY }),
     ])
-    // A program, which would have been refused if the store had known.
-    expect(await store.course.findById('id-bob')).toMatchObject({ state: 'unsubscribed' })
     expect((await due(store)).map(({ id }) => id)).toEqual(['id-grace'])
     expect(await store.feedback.listSuppressed(10)).toEqual([])
   })
