@@ -59,8 +59,9 @@ export async function startPostgres(
 export function databasesOn(port: number, prefix = 'test_'): PostgresDatabases {
   let databases = 0
   const urlOf = (database: string) => `postgres://postgres:only-for-tests@127.0.0.1:${port}/${database}`
-  // One connection, kept: PostgreSQL starts a process for each.
-  const administration = new pg.Pool({ connectionString: urlOf('postgres'), max: 1, allowExitOnIdle: true })
+  // One connection, kept: PostgreSQL starts a process for each. One that ended later would make room on a full server.
+  const kept = { max: 1, idleTimeoutMillis: 0, allowExitOnIdle: true }
+  const administration = new pg.Pool({ connectionString: urlOf('postgres'), ...kept })
   // The server may end first.
   administration.on('error', () => {})
   const query = async (url: string, sql: string) => {
