@@ -911,7 +911,7 @@ test('pages say that the platform is back although the end cannot be kept, and a
   expect(inbox.titles).toEqual(['kiln.example is unreachable', 'kiln.example is reachable again'])
 })
 
-/** An outage that this witness has announced, and what is told of it after a time and votes. */
+/** An outage that this witness has announced: `pass` lets time pass under these votes, and `told` lists the messages. */
 async function announced() {
   const { incidents } = await openTestStore(undefined)
   let now = Date.UTC(2026, 10, 22)
@@ -937,7 +937,7 @@ async function announced() {
   return { told, outage, pass }
 }
 
-test('an end is told also where the clock was set back by more than the outage lasted', async () => {
+test('the end of an outage is told although the clock was set back by more than the outage lasted', async () => {
   const { told, pass } = await announced()
   await pass(-60_000, { closed: ['a-1'] }, 'closed')
   for (let round = 0; round < 4; round += 1) await pass(30_000, { closed: ['a-1'] })

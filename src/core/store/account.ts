@@ -28,7 +28,7 @@ export const TEXTS = {
   // Another process may hold it by now.
   release: `DELETE FROM sent_mail WHERE key = 'sending ' || CAST(@key AS text) AND content = ${HOLDER}`,
   adopt: 'UPDATE sent_mail SET content = @content WHERE key = @key AND content IS NULL',
-  // Under the hash that an erasure by an older build knows too.
+  // What was sent at once is counted under a hash that an erasure by an older build does not know.
   readdress: 'UPDATE sent_mail SET recipient = @recipient WHERE key = @key',
   sent: 'UPDATE sent_mail SET sent_id = @id WHERE key = @key',
   claimEvent: `INSERT INTO payment_event (id, type, received_at, claimed_until) VALUES (@id, @type, @now, @until)
@@ -79,7 +79,7 @@ export const sentMail = ({ one, write }: Sql): SentMailStore => ({
       const message = { id: key, stream, key: `${stream}.${key}`, payload, expiresAt, leaseMs: 0 }
       yield* queue.queue(message, { subscription: undefined, address, createdAt: firstAttemptAt, now })
       yield* run(TEXTS.release, { key, now })
-      yield* run(TEXTS.readdress, { key, recipient })
+      if (known) yield* run(TEXTS.readdress, { key, recipient })
       return begun
     }),
   keep: async (held) => void (await one(run(TEXTS.keep, held))),
