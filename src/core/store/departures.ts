@@ -62,7 +62,11 @@ export function* leftOf(people: readonly Pick<Enrolment, 'identity' | 'course'>[
 }
 
 export const TEXTS = (schema = '') => ({
-  left: `SELECT id, enrolment, unsubscribed_at AS at, identity AS key FROM ${schema}subscription WHERE state = 'unsubscribed' AND unsubscribed_at IS NOT NULL`,
+  // Without those whom a bounce alone ended: their suppression ends them again, and leaves it to an operator to retry.
+  left: `SELECT id, enrolment, unsubscribed_at AS at, identity AS key FROM ${schema}subscription s
+    WHERE state = 'unsubscribed' AND unsubscribed_at IS NOT NULL
+      AND NOT (coalesce(problem_kind = 'bounced' AND problem_since = unsubscribed_at, false) AND EXISTS (
+        SELECT 1 FROM ${schema}mailbox m WHERE m.identity = coalesce(s.person, s.identity) AND m.cause IS NOT NULL))`,
   // Of earlier enrolments what their history says; of the current one only a return, which its row does not show.
   past: `SELECT s.id, e.enrolment, e.at, e.kind AS what FROM ${schema}subscription_event e JOIN ${schema}subscription s ON s.id = e.subscription
     WHERE e.kind IN ('unsubscribed', 'undone')

@@ -1,11 +1,14 @@
+import { rmSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { suppressionHash } from '../../../src/core/course/links.ts'
+import { DAY_MS } from '../../../src/core/durations.ts'
 import { applyFeedback } from '../../../src/core/mail/feedback/store.ts'
 import type { StreamName } from '../../../src/core/mail/holds.ts'
 import { journalFile } from '../../../src/core/store/journal.ts'
 import type { Store } from '../../../src/core/store/store.ts'
+import { eventOf, hear } from '../../support/feedback.ts'
 import {
   channelOf,
   closeIncident,
@@ -117,6 +120,27 @@ test('a restore of any backup keeps what an operator decided about a bounce', as
     await again.close()
   }
 })
+
+test.each(['from its journal', 'from its rows'])(
+  'whom a bounce ended that was reported late, a restore %s ends again, and an operator may still retry',
+  async (from) => {
+    const it = await storeWith('ada', 'mia')
+    await it.backup()
+    await hear(it.store, [eventOf('hard-bounce', NOW - 4000)], { now: NOW + 1000 })
+    // Who left as well stays out.
+    for (const kind of ['hard-bounce', 'unsubscribed'] as const)
+      await hear(it.store, [eventOf(kind, NOW - 4000, { name: 'mia' })], { now: NOW + 1000 })
+    await it.store.close()
+    if (from === 'from its rows') rmSync(it.journal)
+    await it.restore({ withoutJournal: true })
+    const { course } = await it.open()
+    const resolved = { as: 'retry', now: NOW + DAY_MS, next: nextAfter } as const
+    for (const id of ['ada', 'mia']) {
+      expect(await course.findById(id)).toMatchObject({ state: 'unsubscribed', problem: { kind: 'bounced' } })
+      expect(await course.resolve({ id, ...resolved })).toBe(id === 'ada')
+    }
+  },
+)
 
 test('a restore of an older backup forgets no pause of mail, by an operator or by complaints, and no end of one', async () => {
   const it = await storeWith()
