@@ -4,7 +4,7 @@ import { proxy } from 'hono/proxy'
 import { MINUTE_MS } from '../../core/durations.ts'
 import { systemClock, untilAborted } from '../../core/host.ts'
 import { iso } from '../output/text.ts'
-import { createEvents, type LocalSite, serveLocally } from '../pages/site.ts'
+import { createEvents, serveLocally } from '../pages/site.ts'
 import { HERE, livePage } from './live-page.ts'
 
 export type SteppingClock = ReturnType<typeof steppingClock>
@@ -63,7 +63,7 @@ export function createLive(clock: SteppingClock) {
   const stopping = new AbortController()
   let waiting: (() => void)[] = []
   let parts: LiveParts | undefined
-  let site: LocalSite | undefined
+  let site: Awaited<ReturnType<typeof serveLocally>> | undefined
   let command = ''
   let looks = 0
 

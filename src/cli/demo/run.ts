@@ -14,7 +14,7 @@ import { announceIn, bounce, feedbackSecret, hangStore, openDoor, post } from '.
 import { openInbox, type ReceivedMail } from './inbox.ts'
 import { ANNOUNCEMENT, createLive, type Live, openable, openOnKey, steppingClock } from './live.ts'
 import { withSampleDays } from './sample-history.ts'
-import { nextSteps, openStage, type Stage } from './stage.ts'
+import { nextSteps, openStage } from './stage.ts'
 
 /** For each name the first port from the wanted one on that is free on 127.0.0.1, of the next 50. */
 async function freePorts(wanted: Readonly<Record<string, number>>): Promise<Record<string, number>> {
@@ -82,7 +82,7 @@ export async function runDemo(context: Context, options: DemoOptions): Promise<E
 
 async function setUp(
   context: Context,
-  stage: Stage,
+  stage: Awaited<ReturnType<typeof openStage>>,
   clock: ReturnType<typeof steppingClock>,
   live: Live,
   cleanup: (() => Promise<unknown>)[],

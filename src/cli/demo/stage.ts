@@ -2,8 +2,6 @@ import { type Service, type ServiceDefinition, WEB } from '../../core/service.ts
 import { type Context, loadPaint, openSpinner, programName, shown, terminalColumns } from '../context.ts'
 import { beside } from '../output/text.ts'
 
-export type Stage = Awaited<ReturnType<typeof openStage>>
-
 /** Shows how far the demo is: finished steps stay as lines, and `told` gets each; the current one is a spinner on a terminal. */
 export async function openStage(context: Context, told: (text: string) => void) {
   const paint = await loadPaint(context.colour.stderr)

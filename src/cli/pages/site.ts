@@ -7,8 +7,6 @@ import { Hono } from 'hono'
 import { escapeHtml } from '../../core/mail/template.ts'
 import { BASE_STYLE } from './style.ts'
 
-export type LocalSite = Awaited<ReturnType<typeof serveLocally>>
-
 /** Serves pages to requests for a loopback name only: a site whose name points here could read them otherwise (DNS rebinding). */
 export async function serveLocally(port: number, pages: Hono) {
   const app = new Hono()

@@ -17,7 +17,7 @@ import { shortened } from '../../core/sentences.ts'
 import { createLabels, headline } from '../../core/status/words.ts'
 import type { OpenOptions } from '../embedding.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import type { MailService } from './mail.ts'
+import type { openMail } from './mail.ts'
 import type { Stores } from './stores.ts'
 
 /** The longest announcement that a mail holds whole; the status page has the rest. */
@@ -69,7 +69,7 @@ export function openCoursePart(
   { platform, directory, history }: OpenOptions,
   settings: Settings,
   { store, keys, isKept }: Stores,
-  { mailer, pacer, tally, held }: MailService,
+  { mailer, pacer, tally, held }: ReturnType<typeof openMail>,
   metrics: Metrics,
 ) {
   const { siteUrl } = settings.site

@@ -25,8 +25,6 @@ const REFUSAL_MS = 10 * MINUTE_MS
 export const isRefusalOver = (refusal: { readonly at: number } | undefined, sentAt = 0) =>
   refusal !== undefined && sentAt - refusal.at > REFUSAL_MS
 
-export type MailService = ReturnType<typeof openMail>
-
 /** The transport behind the list of suppressed addresses, counted and paced across all dispatchers. */
 export function openMail(
   { clock, timer }: Host,

@@ -57,10 +57,7 @@ const RETRY_MS = 2000
 const TRIAL: Policy = { name: 'trial', quota: 1, windowSeconds: 1 }
 
 /** The limiter that the settings name: shared with the other machines, or of this process. */
-export function openLimiter(
-  host: Pick<Host, 'clock' | 'log'>,
-  sharedStore: Settings['sharedStore'],
-): RateLimiter {
+export function openLimiter(host: Pick<Host, 'clock' | 'log'>, sharedStore: Settings['sharedStore']) {
   return sharedStore === undefined
     ? localLimiter(host.clock)
     : withFallback(host, sharedCounter(sharedStore.url, sharedStore.token, TIMEOUT_MS))

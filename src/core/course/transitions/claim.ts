@@ -161,10 +161,7 @@ export interface Resolution extends Pick<Settlement, 'now' | 'progress'> {
 }
 
 /** Puts a parked or unknown lesson back in line, or marks it sent; undefined when none waits. */
-export function resolve(
-  record: SubscriptionRecord,
-  { as, now, next, progress }: Resolution,
-): SubscriptionRecord | undefined {
+export function resolve(record: SubscriptionRecord, { as, now, next, progress }: Resolution) {
   const day = nextDay(record)
   const { problem, confirmedAt, claimedAt, dueAt } = record
   // After a restore, a lesson may have been sent without a record of it.
@@ -202,10 +199,7 @@ export function resolve(
 }
 
 /** Takes the course as it is now into account; undefined: nothing changes. */
-export function revise(
-  record: SubscriptionRecord,
-  { progress, next, settled }: Revision,
-): SubscriptionRecord | undefined {
+export function revise(record: SubscriptionRecord, { progress, next, settled }: Revision) {
   const { sentLessons, needs, promised } = record
   const isKnown = sentLessons?.length === progress.sentLessons.length && needs === progress.needs
   if (record.unreadableDays !== undefined || (isKnown && next === undefined && !settled)) return undefined

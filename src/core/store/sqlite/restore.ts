@@ -149,7 +149,7 @@ async function check(database: SqliteDatabase, { from, to, holds }: RestorePart,
   assertMadeHere(database, { file: from, holds, done: 'restored' })
   // One that is older is brought up to date here, not at the next start.
   if (isStore) await migrateFile(database, from)
-  const done: Done = isStore ? await catchUp(database, { from, to, holds }, options) : NOTHING_DONE
+  const done = { ...NOTHING_DONE, ...(isStore && (await catchUp(database, { from, to, holds }, options))) }
   if (isStore) perform(addAudit(options.audit))
   const { damaged, faults } = verifyDatabase(database, holds, options.now)
   if (damaged) throw refusal`${from} is damaged and was not restored: ${faults[0]}.`
@@ -158,8 +158,6 @@ async function check(database: SqliteDatabase, { from, to, holds }: RestorePart,
 }
 
 const NOTHING_DONE = { replayed: NOTHING_REPLAYED, taken: 0, missing: [] }
-type CaughtUp = Awaited<ReturnType<typeof catchUp>>
-type Done = Partial<CaughtUp> & Pick<CaughtUp, keyof typeof NOTHING_DONE>
 
 /** Brings the image up to what the replaced store knew: who left, and with `sentFrom` what was sent. */
 async function catchUp(database: SqliteDatabase, { from, to }: RestorePart, options: RestoreOptions) {

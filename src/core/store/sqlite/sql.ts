@@ -64,8 +64,7 @@ export const migrateFile = (
   place: string,
   steps = SQLITE_STEPS,
   onMigrate?: OnMigrate,
-): Promise<void> =>
-  migrate(sqliteSql({ database, guarded: (work) => asOpening(place, work) }), { steps, place, onMigrate })
+) => migrate(sqliteSql({ database, guarded: (work) => asOpening(place, work) }), { steps, place, onMigrate })
 
 /** Runs steps at once, within whatever transaction is open. Statements are prepared when they are first used. */
 export function performer(database: SqliteDatabase, parts: Partial<SqliteParts> = {}) {
