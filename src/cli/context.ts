@@ -160,9 +160,6 @@ export function ours(text: string): string {
   return text.replace(/\u001b\[([?\d;]*)([A-Za-z])/g, `\u001b[$1;${number}$2`)
 }
 
-/** The mark before a workflow command of our own. */
-export const workflowCommand = () => ours('\u001b[Z')
-
 /** An escape sequence with a number, which may be ours; or any control character but tab, line feed and the CR of a CRLF. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
 const CONTROL = /\u001b\[([?\d;]*)([A-Za-z])|[\0-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]|\r(?!\n)/g

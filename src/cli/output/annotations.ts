@@ -3,7 +3,7 @@ import path from 'node:path'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { type Finding, sentencesOf } from '../../core/finding.ts'
 import type { LiveResult } from '../../core/live/live.ts'
-import { type Context, workflowCommand } from '../context.ts'
+import { type Context, ours } from '../context.ts'
 import { liveCounts } from './findings-text.ts'
 import { jsonText } from './text.ts'
 
@@ -17,7 +17,8 @@ export function githubText(findings: readonly Finding[], live: readonly LiveResu
     return `${severity} ${place}title=${property(id)}::${message(sentencesOf(finding))}`
   })
   if (live.length > 0) lines.push(`notice title=live checks::${message(liveCounts(live))}`)
-  return lines.map((line) => `${workflowCommand()}::${line}\n`).join('')
+  // The mark before a workflow command of our own.
+  return lines.map((line) => `${ours('\u001b[Z')}::${line}\n`).join('')
 }
 
 const message = (text: string) => text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A')

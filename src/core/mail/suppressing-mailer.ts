@@ -1,6 +1,6 @@
 import { parseAddress } from '../address.ts'
 import type { Clock } from '../host.ts'
-import { mayMail, type SuppressionCause } from './feedback/event.ts'
+import type { SuppressionCause } from './feedback/event.ts'
 import { AT_ONCE, countedDomain, type MailCount } from './feedback/sending.ts'
 import { suppressionChange } from './feedback/store.ts'
 import type { SuppressionList } from './feedback/suppressions.ts'
@@ -47,7 +47,8 @@ export function createSuppressingMailer(
     if (identity === undefined) return undefined
     const { store, erasureHashes } = (await list()) ?? {}
     const suppression = (await store?.find(identity, erasureHashes?.(identity)))?.suppression
-    return suppression === undefined || mayMail(suppression, { signIn: isSignIn(mail.template) })
+    // Sign-in mail stops only for an address that does not exist (CONTRACT §12).
+    return suppression === undefined || (suppression.cause !== 'hard-bounce' && isSignIn(mail.template))
       ? undefined
       : { kind: 'permanent', hardBounce: false, reason: REASONS[suppression.cause] }
   }

@@ -185,10 +185,6 @@ export function withoutTraces(before: MailboxRecord, { suppression }: MailboxRec
   return { ...newMailbox(before.identity), suppression: suppression && { ...suppression, reason } }
 }
 
-/** May this mail go to this mailbox? Sign-in mail stops only for an address that does not exist (CONTRACT §12). */
-export const mayMail = ({ cause }: Pick<Suppression, 'cause'>, mail: { readonly signIn: boolean }): boolean =>
-  mail.signIn && cause !== 'hard-bounce'
-
 const WITHOUT_ZONE = /^(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)$/
 
 /** UTC milliseconds of Unix seconds or a date; a date without a zone is taken as UTC. Undefined: it is none. */
