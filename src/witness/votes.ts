@@ -46,13 +46,10 @@ export interface Seen {
   readonly configured: number
 }
 
-interface RoundInput {
+interface RoundInput extends Pick<Vote, 'view' | 'mute'>, Pick<Seen, 'configured'> {
   readonly self: string
-  readonly view: View
-  readonly mute?: boolean
   /** Of the others, one for each. */
   readonly heard: readonly Vote[]
-  readonly configured: number
   readonly before: Voting
   readonly since: number
   readonly newId: () => string

@@ -7,7 +7,7 @@ import {
 } from '../../core/daemon-record.ts'
 import { HOUR_MS } from '../../core/durations.ts'
 import { type Environment, readSettings } from '../../core/env/settings.ts'
-import { probeRemote, type RemoteHealth } from '../../core/health/prober.ts'
+import { probeRemote, type RemoteHealth, type RemoteProbeInput } from '../../core/health/prober.ts'
 import { isRefused } from '../../core/health/verdict.ts'
 import { rootCauses } from '../../core/incidents/causes.ts'
 import { prerequisitesOf } from '../../core/incidents/prerequisites.ts'
@@ -15,7 +15,6 @@ import { attempt, isRecord, jsonObject } from '../../core/is-record.ts'
 import { heldTogether, type Pause } from '../../core/mail/holds.ts'
 import { readWhole } from '../../core/regular-file.ts'
 import { splitList } from '../../core/secret.ts'
-import type { Service } from '../../core/service.ts'
 import { trimEnd } from '../../core/trim-end.ts'
 import { alertChannelsOf } from '../command.ts'
 import { CommandError, type Context, dataFolder, platformText, wrongUsage } from '../context.ts'
@@ -91,9 +90,7 @@ async function environmentOf(context: Context, named: readonly string[], record:
   return (await loadEnvironment(context, readable)).env
 }
 
-interface Answer {
-  readonly service: Service
-  readonly url: string
+interface Answer extends Pick<RemoteProbeInput, 'service' | 'url'> {
   /** Undefined: the daemon is not running. */
   readonly health: RemoteHealth | undefined
   /** What the status page says of a service that gives its deep health to nobody without the token. */
@@ -102,7 +99,7 @@ interface Answer {
 
 async function answerOf(
   { clock, signal }: Context,
-  target: Pick<Parameters<typeof probeRemote>[0], 'service' | 'url' | 'health' | 'token'>,
+  target: Pick<RemoteProbeInput, 'service' | 'url' | 'health' | 'token'>,
 ): Promise<Answer> {
   const asked = { ...target, timeoutMs: PATIENCE_MS, clock, signal }
   const deep = await probeRemote({ ...asked, deep: true })

@@ -104,7 +104,6 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement>, Keep
         readonly mostADay?: number
         /** No mail is configured: the subscription is kept, and nothing is mailed or counted. */
         readonly withoutMail?: boolean
-        /** The mail that brings the token. */
         readonly message?: Omit<NewMessage, 'payload'>
       },
   ): Promise<{
@@ -135,13 +134,12 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement>, Keep
     },
   ): Promise<EnrolAnswer>
   /** Imports people in one transaction, and gives what became of each, in their order. */
-  admit(input: {
-    readonly arrivals: readonly Arrival[]
-    readonly now: number
-    readonly dryRun: boolean
-    /** Written in the same transaction, if somebody is imported. */
-    readonly audit?: AuditEntry | undefined
-  }): Promise<readonly Admitted[]>
+  admit(
+    input: Pick<Change, 'now' | 'audit'> & {
+      readonly arrivals: readonly Arrival[]
+      readonly dryRun: boolean
+    },
+  ): Promise<readonly Admitted[]>
   /** A page of all enrolments, by their ids. */
   page(after: string): Promise<readonly Subscription[]>
   unsubscribe(input: Change): Promise<void>

@@ -7,21 +7,19 @@ import { addressUnder } from '../trim-end.ts'
 import type { HealthReport } from './probe.ts'
 import { causeOfStatus, LARGEST_REPORT_BYTES, readHealth } from './remote-report.ts'
 
-export type RemoteHealth = {
-  readonly service: Service
-  readonly url: string
+export type RemoteHealth = Pick<RemoteProbeInput, 'service' | 'url'> & {
   readonly phases: Phases
   /** Only over https, and only where the certificate holds. */
   readonly certificate?: { readonly validTo: string; readonly daysLeft: number }
 } & (
-  | {
-      readonly reached: true
-      readonly report: HealthReport
-      /** Another program answered, in a format of its own: it has no build of the platform. */
-      readonly foreign?: true
-    }
-  | { readonly reached: false; readonly cause: CauseCode; readonly reason: string; readonly fix: string }
-)
+    | {
+        readonly reached: true
+        readonly report: HealthReport
+        /** Another program answered, in a format of its own: it has no build of the platform. */
+        readonly foreign?: true
+      }
+    | { readonly reached: false; readonly cause: CauseCode; readonly reason: string; readonly fix: string }
+  )
 
 const ACCEPT: Readonly<Record<HealthFormat | 'any', string>> = {
   platformctl: 'application/json',

@@ -17,10 +17,7 @@ export interface Alert {
   readonly at: number
 }
 
-export interface Channel extends Hearing {
-  /** How many alerts it sends at once, and how long one may take. */
-  readonly lines: number
-  readonly patienceMs: number
+export interface Channel extends Hearing, Pick<Source<AlertClaim>, 'lines' | 'patienceMs'> {
   /** Never rejects. */
   tell(alert: Alert, signal?: AbortSignal): Promise<SendOutcome>
 }

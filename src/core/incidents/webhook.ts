@@ -18,12 +18,6 @@ interface Posting extends Omit<Alert, 'at'> {
   readonly now: number
 }
 
-/** What a service documents about messages that are posted to it. */
-interface WebhookFormat {
-  readonly isFor: (url: URL) => boolean
-  readonly request: (posting: Posting) => WebhookRequest
-}
-
 const within = ({ hostname }: URL, ...domains: readonly string[]) =>
   domains.some((domain) => hostname === domain || hostname.endsWith(`.${domain}`))
 
@@ -129,7 +123,10 @@ const FORMATS = {
     isFor: ({ hostname }) => /^events\.(?:eu\.)?pagerduty\.com$/.test(hostname),
     request: pagerdutyEvent,
   },
-} as const satisfies Record<WebhookFormatName, WebhookFormat>
+} as const satisfies Record<
+  WebhookFormatName,
+  { isFor(url: URL): boolean; request(posting: Posting): WebhookRequest }
+>
 
 const WEBHOOK_FORMATS = Object.keys(FORMATS) as readonly WebhookFormatName[]
 

@@ -42,20 +42,17 @@ export const skipped = (detail: string): StepOutcome => ({ state: 'skipped', det
 export const warning = (id: LiveFindingId, detail: string): StepOutcome => ({ state: 'warning', id, detail })
 export const failed = (id: LiveFindingId, detail: string): StepOutcome => ({ state: 'failed', id, detail })
 
-export type LiveResult = StepOutcome & {
-  readonly target: string
-  readonly check: LiveCheck
-  readonly services: readonly Service[]
-  readonly variables: readonly string[]
-  /** The step's place. It may name a host, so it is left out of every report. */
-  readonly place?: string
-  /** Milliseconds; absent when nothing was tried. */
-  readonly latencyMs?: number
-}
+export type LiveResult = StepOutcome &
+  Pick<Step, 'check' | 'variables' | 'place'> & {
+    readonly target: string
+    readonly services: readonly Service[]
+    /** Milliseconds; absent when nothing was tried. */
+    readonly latencyMs?: number
+  }
 
 export interface Step {
   readonly check: LiveCheck
-  /** Names what the step looks at, never shown: faults of the same place become one finding. */
+  /** Names what the step looks at, perhaps a host, so never shown: faults of the same place become one finding. */
   readonly place?: string
   readonly variables: readonly string[]
   /** It goes through a proxy of the environment. */
