@@ -10,6 +10,7 @@ import type { RoundReport } from '../core/incidents/causes.ts'
 import {
   conditionsReport,
   lateBefore,
+  lateLessons,
   restartReason,
   type SelfObservations,
 } from '../core/incidents/conditions.ts'
@@ -161,8 +162,6 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
     state === 'half-configured' ? [name] : [],
   )
   const sendsMail = store.persistent && settings.mail !== undefined
-  /** Lessons that left by mail are missed, also where a deploy has lost the settings of mail. */
-  const hasMailed = async () => sendsMail || (await store.course.lastSentAt()) !== undefined
   return async (reports: readonly RoundReport[] = [], writeMs?: number) => {
     const now = clock.now()
     const known = options.known()
@@ -172,9 +171,7 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
     const asked = { now, before: lateBefore(now) }
     const [late, undecided, holds, told, disk, outcomes, storeTime, lastMail] = await Promise.all([
       // A read error is not reported here: the store and the disk have their own probes.
-      hasMailed()
-        .then((has) => (has ? store.course.late(asked) : {}))
-        .catch(() => undefined),
+      lateLessons(store.course, sendsMail, now).catch(() => undefined),
       store.persistent ? store.course.undecided().catch(() => undefined) : undefined,
       store.persistent ? store.sending.holds().catch(() => undefined) : [],
       store.persistent ? store.incidents.unfinished(now).catch(() => undefined) : undefined,

@@ -13,7 +13,10 @@ interface Read {
   readonly status: Opened['status']
   readonly mail: Opened['sending']['days']
   readonly holds: Opened['sending']['holds']
+  readonly late: Opened['course']['late']
+  readonly lastSentAt: Opened['course']['lastSentAt']
 }
+const HELD: readonly Hold[] = [{ stream: 'course', at: NOW, reason: 'x' }]
 
 /** Metrics over a store that answers so, and their values by series. */
 function metricsOf(store: Partial<Read> | undefined = undefined, options: Partial<MetricsOptions> = {}) {
@@ -25,6 +28,8 @@ function metricsOf(store: Partial<Read> | undefined = undefined, options: Partia
     status: async () => ({ kind: 'sqlite' as const }),
     mail: async () => [],
     holds: async () => [],
+    late: async () => ({}),
+    lastSentAt: async () => undefined,
     ...store,
   }
   const opened = { course: read, status: read.status, sending: { days: read.mail, holds: read.holds } }
@@ -153,12 +158,27 @@ test('the figures of a store are those of now, in seconds, and what is over is g
   expect([value('store_size_bytes'), value('backup_timestamp_seconds')]).toEqual([4096, NOW / 1000 - 60])
   expect(value('store_info{kind="sqlite"}')).toBe(1)
   today = []
-  holds = [{ stream: 'course', at: NOW, reason: 'x' }]
+  holds = HELD
   const later = await read()
   expect(later('mail_today{source="smtp",kind="sent"}')).toBeUndefined()
   expect(later('courses_paused')).toBe(1)
   expect(later('mail_paused{stream="course"}')).toBe(1)
   expect(later('mail_paused{stream="sign-in"}')).toBe(0)
+})
+
+test.each([
+  [1, 'one has not been sent', { late: async () => ({ at: NOW }) }, {}],
+  [1, 'every attempt has failed', { late: async () => ({ stalledAt: NOW }) }, {}],
+  [0, 'their course is paused', { late: async () => ({ at: NOW }), holds: async () => HELD }, {}],
+  [0, 'mail was never configured', { late: async () => ({ at: NOW }) }, { mailConfigured: false }],
+  [
+    1,
+    'a deploy lost mail',
+    { late: async () => ({ at: NOW }), lastSentAt: async () => 1 },
+    { mailConfigured: false },
+  ],
+])('the gauge of late lessons is %d where %s', async (gauge, _why, store, options) => {
+  expect((await metricsOf(store, options).read())('lessons_late')).toBe(gauge)
 })
 
 test('a file that was never backed up has the time 0, other stores have none, and a lesson that is due in the future has not waited', async () => {

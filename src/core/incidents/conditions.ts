@@ -162,6 +162,17 @@ export function restartReason(starts: readonly number[], now: number): string | 
 /** A lesson is late one hour after the full hour that follows its time: an outage that ends is made up for by then. */
 export const lateBefore = (now: number) => Math.floor(now / HOUR_MS) * HOUR_MS - HOUR_MS
 
+type Lessons = {
+  late(asked: { readonly now: number; readonly before: number }): Promise<LateLessons>
+  lastSentAt(): Promise<number | undefined>
+}
+
+/** Lessons that left by mail are missed, also where a deploy has lost the settings of mail. */
+export const lateLessons = async (lessons: Lessons, sendsMail: boolean, now: number): Promise<LateLessons> =>
+  sendsMail || (await lessons.lastSentAt()) !== undefined
+    ? lessons.late({ now, before: lateBefore(now) })
+    : {}
+
 function lateReason({ at, why, stalledAt }: LateLessons): string | undefined {
   const since = (due: number) => `a lesson has been due since ${minute(due)}`
   if (stalledAt !== undefined)

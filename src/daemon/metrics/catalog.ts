@@ -77,9 +77,7 @@ const METRICS = {
     { stream: STREAMS.filter((stream) => stream !== 'alert'), outcome: ['sent', 'failed', 'unknown'] },
   ),
   platformctl_lessons_due: personal.gauge('Lessons that are due and can be sent now.'),
-  platformctl_lessons_waiting: personal.gauge(
-    'Lessons that are due and wait for their next attempt, because one failed.',
-  ),
+  platformctl_lessons_waiting: personal.gauge('Due lessons that wait for another attempt.'),
   platformctl_feedback_total: personal.counter(
     'Bounces, complaints, unsubscribes and deliveries that webhooks of the mail provider reported to this process, each once.',
     { provider: engineVariables.MAILER_FEEDBACK_PROVIDER.of, kind: FEEDBACK_KINDS },
@@ -102,9 +100,8 @@ const METRICS = {
   platformctl_confirmations_refused_total: counter(
     'Subscriptions that were not mailed a confirmation because EMAIL_CONFIRMATIONS_PER_DAY is used up.',
   ),
-  platformctl_lessons_oldest_due_age_seconds: personal.gauge(
-    'How long the oldest lesson has been due, whatever was tried since; 0 when none is.',
-  ),
+  platformctl_lessons_oldest_due_age_seconds: personal.gauge('Age of the oldest due lesson; 0 when none is.'),
+  platformctl_lessons_late: personal.gauge('1 while lessons are late, as in the alert.'),
   platformctl_deliveries_waiting: personal.gauge(
     'Deliveries that need an operator (parked) or have an unknown outcome.',
     { problem: ['parked', 'unknown'] },

@@ -6,6 +6,7 @@ import type { FeedbackProviderName } from '../../core/env/settings.ts'
 import type { HealthReport, ProbeResult } from '../../core/health/probe.ts'
 import type { Health } from '../../core/health/runner.ts'
 import { type Clock, within } from '../../core/host.ts'
+import { lateLessons } from '../../core/incidents/conditions.ts'
 import { STREAMS, type StreamName } from '../../core/mail/holds.ts'
 import type { Service } from '../../core/service.ts'
 import type { Store } from '../../core/store/store.ts'
@@ -50,6 +51,7 @@ const FROM_STORE = [
   'platformctl_lessons_waiting',
   'platformctl_backup_timestamp_seconds',
   'platformctl_lessons_oldest_due_age_seconds',
+  'platformctl_lessons_late',
   'platformctl_deliveries_waiting',
   'platformctl_subscriptions',
   'platformctl_mail_today',
@@ -134,8 +136,9 @@ export function openMetrics(clock: Clock, options: MetricsOptions) {
       store.status(),
       sending.days(now),
       sending.holds(),
+      lateLessons(course, mailConfigured, now),
     ])
-    const [backlog, counts, status, days, holds] = await within(STORE_DEADLINE_MS, reading, silentStore)
+    const [backlog, counts, status, days, holds, late] = await within(STORE_DEADLINE_MS, reading, silentStore)
     const isHeld = (stream: StreamName) => (holds.some((one) => one.stream === stream) ? 1 : 0)
     metrics.platformctl_courses_paused.set(isHeld('course'))
     for (const stream of STREAMS) metrics.platformctl_mail_paused.set({ stream }, isHeld(stream))
@@ -151,6 +154,8 @@ export function openMetrics(clock: Clock, options: MetricsOptions) {
     if (backupAt !== undefined) metrics.platformctl_backup_timestamp_seconds.set(backupAt / 1000)
     const waited = Math.max(0, now - (backlog.oldestDueAt ?? now))
     metrics.platformctl_lessons_oldest_due_age_seconds.set(waited / 1000)
+    const areLate = !isHeld('course') && (late.at ?? late.stalledAt) !== undefined
+    metrics.platformctl_lessons_late.set(areLate ? 1 : 0)
     for (const problem of ['parked', 'unknown'] as const)
       metrics.platformctl_deliveries_waiting.set({ problem }, counts[problem])
     for (const [state, number] of Object.entries(counts.byState))
