@@ -119,7 +119,10 @@ export function createEnrolments(host: CourseHost) {
       operator?: Operator,
     ): Promise<boolean> {
       const found = await store.find(await storedForm(host, identity), course)
-      if (found === undefined || !(isUnderWay(found) || endedByBounce(found))) return false
+      if (found === undefined) return false
+      // One that a shorter course ended goes on when the course is long again.
+      const goesOn = found.state === 'confirmed' && found.promised !== undefined
+      if (!(isUnderWay(found) || goesOn || endedByBounce(found))) return false
       const audit = operator && auditEntry(host, { action: 'cancel', subject: found.id, operator })
       await store.unsubscribe({ id: found.id, now: clock.now(), audit })
       return true

@@ -118,6 +118,18 @@ describe.each(KEPT)('on %s', (kind) => {
     expect(await it.ada()).toMatchObject({ sentLessons: [A, B, C] })
   })
 
+  test('who was cancelled after the last lesson of a shorter course gets no more when it is long again', async () => {
+    const it = await deployed(A, B, C)
+    await it.sends()
+    const short = it.deploy(A, B)
+    it.pass(DAY_MS)
+    expect(await it.sends()).toEqual([B])
+    expect([await short.cancel(ADA), await short.cancel(ADA)]).toEqual([true, false])
+    it.pass(DAY_MS)
+    await it.deploy(A, B, C).dispatch({ limit: 10 })
+    expect(await it.ada()).toMatchObject({ state: 'unsubscribed', sentLessons: [A, B] })
+  })
+
   test('a subscriber who left and came back while the last lesson of a shorter course was being sent goes on when it is long again', async () => {
     const it = await deployed(A, B, C)
     await it.sends()
