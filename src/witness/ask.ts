@@ -11,9 +11,7 @@ const ANSWER_MS = 10_000
 const LARGEST_SNAPSHOT = 16 * 1024 * 1024
 const LARGEST_VOTE = 16 * 1024
 
-interface AskOptions extends Pick<GetInput, 'monotonic' | 'network'> {
-  readonly signal: AbortSignal
-}
+type AskOptions = Pick<GetInput, 'monotonic' | 'network' | 'signal'>
 
 async function fetchJson(
   url: URL,

@@ -34,7 +34,6 @@ export type Ask = (timeoutMs: number) => Promise<Verdict>
 export interface FrameInput {
   readonly verdict: Verdict | undefined
   readonly tracks: ReadonlyMap<string, StateHistory>
-  /** UTC milliseconds. */
   readonly now: number
   /** Undefined while a check runs. */
   readonly nextInMs: number | undefined

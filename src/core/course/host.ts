@@ -20,7 +20,6 @@ export interface CourseHost extends MessageHost<CourseMessageSettlement> {
   readonly addressKey: Secret
 }
 
-/** For a subscription or a message. */
 export const randomId = ({ random }: Pick<CourseHost, 'random'>) => newId(random, 12)
 
 /** What every attempt at a lesson is about. */

@@ -1,6 +1,6 @@
 import { MINUTE_MS, MOST_SKEW_MS } from '../durations.ts'
 import { faultName } from '../errors.ts'
-import type { Clock, Log } from '../host.ts'
+import type { Clock, Host } from '../host.ts'
 
 /** A process that handles an hour and dies loses it after this; while it lives, it renews its claim every minute. */
 const LEASE_MS = 3 * MINUTE_MS
@@ -22,10 +22,9 @@ export interface HourStore {
   endHour(hour: string, done: boolean): Promise<void>
 }
 
-export interface HoursOptions {
+export interface HoursOptions extends Pick<Host, 'log'> {
   readonly store: HourStore
   readonly clock: Pick<Clock, 'now'>
-  readonly log: Log
   /** One hour's work; `stopped`: the signal ended it before all was done. */
   readonly run: (signal: AbortSignal) => Promise<'done' | 'stopped'>
   /** Work that must not wait for the next hour: called each minute in which no hour begins. */

@@ -32,7 +32,6 @@ export interface CourseOptions
   readonly again?: TransactionalMail['again']
   /** No daemon looks each minute for what failed: from its first mail on, this process does. */
   readonly isAlone?: boolean
-  /** Signs unsubscribe links. */
   readonly linkKey: Secret
   /** Keys that signed links before, and are still accepted. */
   readonly oldLinkKeys?: readonly Secret[]

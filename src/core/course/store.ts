@@ -24,7 +24,6 @@ import type {
 import type { Resolution } from './transitions/claim.ts'
 import type { redate } from './transitions/enrol.ts'
 
-/** Counts of the rows that an erasure removed. */
 export interface Erased {
   readonly existed: boolean
   /** Invites, sign-in requests and records of sent mail that held the address. */

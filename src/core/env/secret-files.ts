@@ -64,9 +64,7 @@ export function readSecretFiles(contract: Contract, env: Environment, folder: st
   }
 }
 
-type ReadSecret = { readonly value: string } | { readonly reason: string; readonly found: boolean }
-
-function readSecret(file: string): ReadSecret {
+function readSecret(file: string) {
   try {
     const bytes = withFile(file, (descriptor) =>
       fstatSync(descriptor).size > LARGEST_SECRET_BYTES ? undefined : readFileSync(descriptor),

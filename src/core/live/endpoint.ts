@@ -137,7 +137,6 @@ export interface LiveDependencies
   extends Pick<ResolvedPlatform, 'name' | 'contract' | 'services' | 'probes'> {
   readonly settings: Settings
   readonly network: LiveNetwork
-  /** UTC milliseconds. */
   readonly now: number
   readonly isSet: (name: string) => boolean
   /** Connects and authenticates to the mail transport without sending. */

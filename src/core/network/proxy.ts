@@ -68,10 +68,8 @@ export async function proxiedFetch(address: string, init: RequestInit = {}): Pro
   return through(input, { ...options, dispatcher } as object) as unknown as Promise<Response>
 }
 
-type Body = AsyncIterable<Uint8Array> | null
-
 /** The whole body of an answer. Of a larger one it gives the beginning if `isCut`, and rejects otherwise; it reads no further. */
-export async function boundedBody(body: Body, most: number, isCut = false): Promise<Buffer> {
+export async function boundedBody(body: AsyncIterable<Uint8Array> | null, most: number, isCut = false) {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of body ?? []) {

@@ -144,7 +144,6 @@ function measure(parsed: unknown): { readonly depth: number; readonly values: nu
   return { depth: deepest, values }
 }
 
-/** One request's share of the memory for bodies. */
 export type BodyShare = ReturnType<ReturnType<typeof bodyMemory>>
 
 /** A client's share of the memory: one that floods leaves the rest to others. */

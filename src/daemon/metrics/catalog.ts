@@ -154,7 +154,6 @@ const METRICS = {
   nodejs_heap_size_used_bytes: gauge('JavaScript heap in use.'),
 } satisfies Record<string, MetricRow>
 
-/** The names with their types, for the compiler. */
 export type MetricCatalog = typeof METRICS
 export type MetricName = keyof MetricCatalog
 

@@ -1,6 +1,6 @@
 import { KEY_LIFE_MS, MINUTE_MS } from '../../durations.ts'
 import type { SubscriptionEffect } from '../../mail/feedback/event.ts'
-import { isSuppressed, nextDay, type SubscriptionRecord } from '../subscription.ts'
+import { isSuppressed, nextDay, type Subscription, type SubscriptionRecord } from '../subscription.ts'
 
 /**
  * Ends the course, also through a link of an earlier enrolment, or of one that a restore has lost; undefined: nothing
@@ -71,8 +71,6 @@ export function endByFeedback(
   }
 }
 
-type Ended = Pick<SubscriptionRecord, 'state' | 'problem' | 'unsubscribedAt'>
-
 /** Whether a bounce ended the subscription and the subscriber did not. */
-export const endedByBounce = ({ state, problem, unsubscribedAt }: Ended): boolean =>
+export const endedByBounce = ({ state, problem, unsubscribedAt }: Subscription): boolean =>
   state === 'unsubscribed' && problem?.kind === 'bounced' && unsubscribedAt === problem.since

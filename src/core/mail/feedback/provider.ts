@@ -10,7 +10,6 @@ export interface FeedbackRequest {
 
 export interface VerifyOptions {
   readonly secret: RotatingSecret
-  /** UTC milliseconds. */
   readonly now: number
   /** Fetches a small text over HTTPS; SES signs with a certificate that it publishes. */
   readonly fetchText: (url: string) => Promise<string>

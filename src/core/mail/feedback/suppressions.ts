@@ -1,12 +1,11 @@
 import { parseAddress } from '../../address.ts'
 import { auditEntry, type Operator, withoutAddresses } from '../../audit.ts'
 import { type CsvRow, cellValue, csvLine, readCsv } from '../../csv.ts'
-import type { Clock, Random } from '../../host.ts'
 import type { BounceAddresses } from './bounce-address.ts'
 import { bounceKind, enhancedCode, instantOf, type Suppression, type SuppressionCause } from './event.ts'
 import type { SendingStore } from './sending.ts'
 import {
-  type ErasureHashes,
+  type FeedbackInput,
   type FeedbackStore,
   releaseChange,
   type SuppressedAddress,
@@ -14,20 +13,14 @@ import {
 } from './store.ts'
 
 /** The suppression list of a store, with the keys under which the store knows addresses. */
-export interface SuppressionList {
-  readonly store: FeedbackStore
+export interface SuppressionList extends Pick<FeedbackInput, 'store' | 'erasureHashes'> {
   readonly sending: SendingStore
-  readonly erasureHashes: ErasureHashes
   /** Undefined without MAILER_BOUNCE_ADDRESS. */
   readonly bounceAddresses: BounceAddresses | undefined
   readonly wasSent: (input: { readonly identity: string; readonly messageId: string }) => Promise<boolean>
 }
 
-export interface ListChange {
-  readonly operator: Operator
-  readonly clock: Pick<Clock, 'now'>
-  readonly random: Random
-}
+export type ListChange = Parameters<typeof auditEntry>[0] & { readonly operator: Operator }
 
 const AT_ONCE = 500
 
@@ -68,8 +61,7 @@ export async function releaseAddress(
   const [subject] = hashes
   const audit = auditEntry(by, { ...by, action: 'unsuppress', details: reason, subject })
   const release = { at: now, reason: withoutAddresses(reason), source: 'operator' }
-  const change = releaseChange(identity, release, hashes)
-  const [applied] = await store.apply([change], now, audit)
+  const [applied] = await store.apply([releaseChange(identity, release, hashes)], now, audit)
   return applied === 'changed'
 }
 

@@ -64,7 +64,6 @@ export function* elements(node: ParentNode): Generator<Element> {
   }
 }
 
-/** The text directly in an element. */
 export const ownText = (element: Element) =>
   element.children.map((child) => (isText(child) ? child.data : '')).join('')
 

@@ -125,8 +125,9 @@ export function asOpening<T>(file: string, work: () => T): T {
 /** Turns SQLite's error about damaged pages into a sentence; leaves any other error as it is. */
 export function explainDamage(file: string, cause: unknown): unknown {
   if (!/^SQLITE_(?:CORRUPT|NOTADB)/.test(codeOf(cause))) return cause
-  const refuse = refusalFor(cause)
-  return refuse`${file} is damaged: platformctl db verify says where, and platformctl db restore puts a backup in its place.`
+  return refusalFor(
+    cause,
+  )`${file} is damaged: platformctl db verify says where, and platformctl db restore puts a backup in its place.`
 }
 
 /** Closes a connection, and leaves one file behind instead of three; a busy reader elsewhere only postpones that. */

@@ -42,8 +42,9 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
   const migrateAlone = () =>
     migrate(sql, schema).catch((error: unknown) => {
       if (!codeOf(error).startsWith('SQLITE_BUSY')) throw error
-      const refuse = refusalFor(error)
-      throw refuse`${file} is being migrated or written to by another process: try again when that has ended; nothing was changed.`
+      throw refusalFor(
+        error,
+      )`${file} is being migrated or written to by another process: try again when that has ended; nothing was changed.`
     })
   const anchor = (now: number) => note(() => database.transaction(() => journal.anchor(now)).immediate())
   return {

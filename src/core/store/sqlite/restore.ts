@@ -118,8 +118,9 @@ function folderOf({ to }: RestorePart): readonly string[] {
     return makeFolder(folder)
   } catch (error) {
     if (storeFault(error) === 'disk_full') throw failed(to, error)
-    const refuse = refusalFor(error)
-    throw refuse`${folder} is no folder and cannot be made one (${codeOf(error) || 'no reason given'}): name another one with --data or STORE_URL.`
+    throw refusalFor(
+      error,
+    )`${folder} is no folder and cannot be made one (${codeOf(error) || 'no reason given'}): name another one with --data or STORE_URL.`
   }
 }
 

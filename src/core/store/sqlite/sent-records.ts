@@ -38,8 +38,9 @@ export function takeSentRecords(restored: SqliteDatabase, replaced: string): num
     return beside(restored, replaced, () => restored.transaction(() => take(restored))())
   } catch (error) {
     if (error instanceof StoreMaintenanceError) throw error
-    const refuse = refusalFor(error)
-    throw refuse`the sent records of ${replaced} cannot be read (${codeOf(error) || 'no reason given'}): restore without --sent-from, or name the file that an earlier restore kept.`
+    throw refusalFor(
+      error,
+    )`the sent records of ${replaced} cannot be read (${codeOf(error) || 'no reason given'}): restore without --sent-from, or name the file that an earlier restore kept.`
   }
 }
 
