@@ -28,26 +28,29 @@ const seed = wholeNumber(USAGE, '--seed', values.seed)
 const courses = wholeNumber(USAGE, '--courses', values.courses)
 const kills = Math.ceil(wholeNumber(USAGE, '--kills', values.kills, 1) / (stores.length * providers.length))
 for (const store of stores) {
-  for (const provider of providers) {
-    const progress = progressOn()
-    const result = await crashes({
-      store,
-      provider,
-      kills,
-      courses,
-      // Enough that a life seldom works the whole backlog off: about a hundred lessons a kill.
-      people: Math.ceil(Math.min(140_000, Math.max(1400, kills * 140)) / (4 * courses || 7)),
-      seed,
-      onKill: (done, delivered) =>
-        progress.tell(`${store}, ${provider}: ${done} of ${kills} kills, ${delivered} lessons`),
-    })
-    const { at, lessons, lost, twice, repeated, mostRepeated, unbounded, faults, seconds } = result
-    progress.end()
-    for (const line of [...lost, ...twice, ...unbounded, ...faults].slice(0, 20))
-      process.stdout.write(`  ${line}\n`)
-    process.stdout.write(
-      `${store}, ${provider}: ${result.kills} kills (${at.arrived} as a message arrived, ${at.taken} taken, ${at.answered} answered, ${at.random} at random), ${courses === 0 ? '' : `${courses} courses, `}${lessons} lessons, ${lost.length} lost, ${twice.length} twice, ${repeated} in flight repeated (${mostRepeated} at most after one kill; ${unbounded.length} times more than connections), ${faults.length} faults, ${seconds.toFixed(0)} s\n`,
-    )
-    if (lost.length + twice.length + unbounded.length + faults.length > 0) process.exitCode = 1
-  }
+  // Both at the same time: a daemon that was killed or waits for a lease leaves the machine to the other.
+  await Promise.all(providers.map((provider) => torture(store, provider)))
+}
+
+async function torture(store: (typeof stores)[number], provider: (typeof providers)[number]): Promise<void> {
+  const progress = progressOn()
+  const result = await crashes({
+    store,
+    provider,
+    kills,
+    courses,
+    // Enough that a life seldom works the whole backlog off: about a hundred lessons a kill.
+    people: Math.ceil(Math.min(140_000, Math.max(1400, kills * 140)) / (4 * courses || 7)),
+    seed,
+    onKill: (done, delivered) =>
+      progress.tell(`${store}, ${provider}: ${done} of ${kills} kills, ${delivered} lessons`),
+  })
+  const { at, lessons, lost, twice, repeated, mostRepeated, unbounded, faults, seconds } = result
+  progress.end()
+  for (const line of [...lost, ...twice, ...unbounded, ...faults].slice(0, 20))
+    process.stdout.write(`  ${line}\n`)
+  process.stdout.write(
+    `${store}, ${provider}: ${result.kills} kills (${at.arrived} as a message arrived, ${at.taken} taken, ${at.answered} answered, ${at.random} at random), ${courses === 0 ? '' : `${courses} courses, `}${lessons} lessons, ${lost.length} lost, ${twice.length} twice, ${repeated} in flight repeated (${mostRepeated} at most after one kill; ${unbounded.length} times more than connections), ${faults.length} faults, ${seconds.toFixed(0)} s\n`,
+  )
+  if (lost.length + twice.length + unbounded.length + faults.length > 0) process.exitCode = 1
 }
