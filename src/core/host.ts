@@ -1,3 +1,5 @@
+import { addAbortListener } from 'node:events'
+
 /** What the engine takes from its surroundings; passed first, so that a test or a simulation can give its own. */
 export interface Host {
   readonly clock: Clock
@@ -22,19 +24,15 @@ export type Timer = Pick<Clock, 'sleep' | 'monotonic'>
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  sleep: (ms, signal) =>
-    new Promise((resolve, reject) => {
-      if (signal?.aborted) return reject(signal.reason)
-      const stop = () => {
-        clearTimeout(timer)
-        reject(signal?.reason)
-      }
-      const timer = setTimeout(() => {
-        signal?.removeEventListener('abort', stop)
-        resolve()
-      }, ms)
-      signal?.addEventListener('abort', stop, { once: true })
-    }),
+  async sleep(ms, signal) {
+    const over = Promise.withResolvers<void>()
+    const timer = setTimeout(over.resolve, ms)
+    const listener = signal && addAbortListener(signal, () => over.reject(signal.reason))
+    await over.promise.finally(() => {
+      clearTimeout(timer)
+      listener?.[Symbol.dispose]()
+    })
+  },
 }
 
 /** Randomness as a parameter, so that a simulation can replay a run from its seed. */
@@ -59,23 +57,17 @@ export function newId({ bytes }: Pick<Random, 'bytes'>, length: number): string 
 
 /** The result of `work`; after `ms` that of `late`, while `work` goes on. */
 export async function within<T>(ms: number, work: Promise<T>, late: () => T): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const over = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms)
-  })
+  const over = Promise.withResolvers<void>()
+  const timer = setTimeout(over.resolve, ms)
   try {
-    return await Promise.race([work, over.then(late)])
+    return await Promise.race([work, over.promise.then(late)])
   } finally {
     clearTimeout(timer)
   }
 }
 
-export function untilAborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
-  })
-}
+export const untilAborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => addAbortListener(signal, () => resolve()))
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 

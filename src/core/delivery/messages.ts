@@ -40,11 +40,9 @@ export interface NewMessage extends Pick<QueuedMessage, 'id' | 'stream' | 'key' 
   readonly leaseMs?: number
 }
 
-export interface MessageSettlement {
-  readonly claim: QueuedMessage
+export interface MessageSettlement extends Pick<Attempted<QueuedMessage>, 'claim' | 'now'> {
   /** `sent` counts also if the claim was lost meanwhile. */
   readonly record: JobRecord
-  readonly now: number
   readonly outcome: string
   readonly reason: string | undefined
   /** The provider's own id of a message that it took. */

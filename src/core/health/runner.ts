@@ -65,28 +65,26 @@ async function runProbe(probe: Probe, deep: boolean, clock: Clock, budgetMs: num
   const began = clock.monotonic()
   const controller = new AbortController()
   let reason = 'no answer in time'
-  let timer: NodeJS.Timeout | undefined
   // Raced, not only aborted: name resolution and others do not listen to a signal.
-  const late = new Promise<ProbeResult>((resolve) => {
-    const end = () => {
-      const lateMs = clock.monotonic() - began - budgetMs
-      if (lateMs > BLOCKED_MS && reason !== HELD_UP) {
-        // What the loop took from the probe is given back once: a store that blocks it makes no other fail.
-        reason = HELD_UP
-        timer = setTimeout(end, Math.min(lateMs, budgetMs))
-        return
-      }
-      controller.abort(new Error(reason))
-      // One more turn of the event loop, for a probe that says how far it came, and an answer that arrived while blocked.
-      setImmediate(() => resolve(failing(reason)))
+  const late = Promise.withResolvers<ProbeResult>()
+  const end = () => {
+    const lateMs = clock.monotonic() - began - budgetMs
+    if (lateMs > BLOCKED_MS && reason !== HELD_UP) {
+      // What the loop took from the probe is given back once: a store that blocks it makes no other fail.
+      reason = HELD_UP
+      timer = setTimeout(end, Math.min(lateMs, budgetMs))
+      return
     }
-    timer = setTimeout(end, budgetMs)
-  })
+    controller.abort(new Error(reason))
+    // One more turn of the event loop, for a probe that says how far it came, and an answer that arrived while blocked.
+    setImmediate(() => late.resolve(failing(reason)))
+  }
+  let timer = setTimeout(end, budgetMs)
   // A probe's own error text can hold a host or a credential: the public sees only that it failed.
   const answer = Promise.resolve()
     .then(() => probe.run({ deep, signal: controller.signal }))
     .catch(() => failing(controller.signal.aborted ? reason : 'the check failed'))
-  const result = await Promise.race([answer, late])
+  const result = await Promise.race([answer, late.promise])
   clearTimeout(timer)
   const state = probe.optional && result.state === 'failing' ? 'degraded' : result.state
   return { ...result, state, ...(result.checked && { latencyMs: since(clock, began) }) }

@@ -1,4 +1,5 @@
 import { Resolver } from 'node:dns/promises'
+import { addAbortListener } from 'node:events'
 import { isIP, type Socket } from 'node:net'
 import type { Settings } from '../env/settings.ts'
 import { codeError, codeOf } from '../errors.ts'
@@ -140,15 +141,10 @@ async function txtRecords(name: string, nameServers: readonly string[] | undefin
 
 /** Ends a promise when the signal aborts, even if the work behind it ignores the signal. */
 function abortable<T>(signal: AbortSignal, phase: Phase, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = () => reject(codeError('answer_timeout'))
-    if (signal.aborted) stop()
-    signal.addEventListener('abort', stop, { once: true })
-    work
-      .catch((error: unknown) => {
-        throw codeOf(error) === NO_STARTTLS ? error : codeError(causeOf(error, phase))
-      })
-      .finally(() => signal.removeEventListener('abort', stop))
-      .then(resolve, reject)
+  const over = Promise.withResolvers<never>()
+  const listener = addAbortListener(signal, () => over.reject(codeError('answer_timeout')))
+  const asked = work.catch((error: unknown) => {
+    throw codeOf(error) === NO_STARTTLS ? error : codeError(causeOf(error, phase))
   })
+  return Promise.race([asked, over.promise]).finally(() => listener[Symbol.dispose]())
 }
