@@ -20,8 +20,9 @@ export function swallowFaults(work: () => unknown): void {
 /** What a text holds as JSON; undefined for any other text. */
 export const parsedJson = (text: string): unknown => attempt(() => JSON.parse(text))
 
-/** A text with a percent sign that begins no code stays as it is, as curl takes it. */
-export const percentDecoded = (text: string): string => attempt(() => decodeURIComponent(text)) ?? text
+/** A percent sign that begins no code stays as it is, as curl takes it. */
+export const percentDecoded = (text: string): string =>
+  text.replace(/(?:%[0-9a-f]{2})+/gi, (codes) => attempt(() => decodeURIComponent(codes)) ?? codes)
 
 /** The object that a text holds as JSON; an empty one for any other text. */
 export function jsonObject(text: string): Readonly<Record<string, unknown>> {

@@ -205,8 +205,7 @@ const MANY_DIGITS = /^(?:\D*\d){7}/
 /** Undoes one layer of percent-encoding, character references and escapes. */
 function decoded(text: string): string {
   if (!/[%&\\]/.test(text)) return text
-  return text
-    .replace(/(?:%[0-9a-f]{2})+/gi, percentDecoded)
+  return percentDecoded(text)
     .replace(/&#(?:x([0-9a-f]{1,6})|(\d{1,7}));?/gi, (all, hex, decimal) => {
       const code = hex === undefined ? Number(decimal) : Number.parseInt(String(hex), 16)
       return attempt(() => String.fromCodePoint(code)) ?? String(all)

@@ -163,5 +163,7 @@ function isServer(server: string): boolean {
   const url = URL.parse(server)
   // An unescaped # would end the URL, and the text before it would be taken for the host.
   if (url === null || url.hostname === '' || url.hash !== '') return false
+  // The driver cannot read a percent sign at the end that begins no code.
+  if (/%[0-9a-f]?$/i.test(server)) return false
   return url.search === '' || SESSIONS.has(url.searchParams.get('target_session_attrs') ?? 'any')
 }

@@ -18,6 +18,9 @@ test.each([
   'postgres://u:p#w@a/db',
   'postgres://a b/db',
   'postgres://a/db?target_session_attrs=standby',
+  // No driver reads these.
+  'postgres://a/b%',
+  'postgres://a/b%4',
   'mysql://a/db',
   '',
 ])('%j is refused', (value) => {
