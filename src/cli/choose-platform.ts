@@ -55,8 +55,7 @@ export async function choosePlatform(words: ConfigWords, machine: Machine): Prom
   }
 }
 
-async function choose({ file, rest }: ConfigWords, machine: Machine): Promise<Choice> {
-  const { cwd, env, say } = machine
+async function choose({ file, rest }: ConfigWords, { cwd, env, say }: Machine): Promise<Choice> {
   const { envFiles, data } = placesIn(rest)
   const searched = [...new Set([cwd, ...envFiles.map((one) => path.dirname(path.resolve(cwd, one)))])]
   const folder = path.resolve(cwd, data ?? '.platformctl')

@@ -1,14 +1,13 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import type { Operator } from '../core/audit.ts'
-import type { RecordedPlatform } from '../core/daemon-record.ts'
+import type { DaemonRecord, RecordedPlatform } from '../core/daemon-record.ts'
 import { embedded } from '../core/embedded.ts'
 import type { Environment } from '../core/env/settings.ts'
 import { codeOf } from '../core/errors.ts'
 import type { Host } from '../core/host.ts'
 import type { LiveNetwork } from '../core/live/network.ts'
 import { type ResolvedPlatform, recordedPlatform } from '../core/platform.ts'
-import type { Service } from '../core/service.ts'
 
 /** Where a command writes. `isTTY`, `columns` and `rows` decide about colour, progress and what fits. */
 export interface Output {
@@ -24,10 +23,8 @@ export interface Output {
 const COLUMNS = 100
 
 /** A running daemon: what it was started with, and where it listens. */
-export interface UsedDaemon {
+export interface UsedDaemon extends Pick<DaemonRecord, 'envFiles' | 'urls'> {
   readonly dataFolder: string
-  readonly envFiles: readonly string[]
-  readonly urls: Readonly<Partial<Record<Service, string>>>
 }
 
 export const terminalColumns = (output: Output) => output.columns || COLUMNS
@@ -71,8 +68,7 @@ export const dataFolder = (context: Context, option: string | undefined) =>
   path.resolve(context.cwd, option ?? context.daemon?.dataFolder ?? '.platformctl')
 
 /** One sentence without an end: which platform runs, or that none was found. */
-export function whichPlatform(context: Pick<Context, 'platform' | 'searched'>): string {
-  const { searched, platform } = context
+export function whichPlatform({ searched, platform }: Pick<Context, 'platform' | 'searched'>): string {
   return searched === undefined || platform.definition
     ? platformText(recordedPlatform(platform))
     : `no definition found in ${searched.join(' or ')}: running the default platform`

@@ -4,8 +4,7 @@ import { openErrortrack } from '../core/reporting/errortrack.ts'
 import type { DaemonOptions } from './options.ts'
 
 /** Error reporting of a process of our own: what is in its way is a line in the log and no reason not to start. */
-export async function openReporting(options: Pick<DaemonOptions, 'platform' | 'env' | 'log'>) {
-  const { platform, env, log } = options
+export async function openReporting({ platform, env, log }: Pick<DaemonOptions, 'platform' | 'env' | 'log'>) {
   const { errortrack, site, secretValues } = readSettings(platform, env)
   const reporting = await openErrortrack({
     dsn: errortrack?.dsn,

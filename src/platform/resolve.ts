@@ -239,11 +239,10 @@ const isIn = (language: string, other: string) => language.toLowerCase().split('
 
 /** The preset's probes of what is still there, the other services, and the definition's own. */
 function probesOf(
-  definition: PlatformDefinition,
+  { without = [], probes = {} }: PlatformDefinition,
   preset: ResolvedPlatform,
   services: readonly ServiceDefinition[],
 ): ResolvedPlatform['probes'] {
-  const { without = [], probes = {} } = definition
   const names = services.map(({ name }) => name)
   const kept = probesKept(preset, names, without)
   const own = Object.entries(probes).map(([name, probe]) => ownProbe(name, probe))

@@ -50,8 +50,7 @@ function settingsOf(addresses: Subject['services'][number]['addresses']): string
 }
 
 /** The services on one machine, after a container that migrates the store; web runs the schedule. */
-export function composeFiles(subject: Subject, { folder, up }: Places): readonly DeployFile[] {
-  const { name, services } = subject
+export function composeFiles({ name, services }: Subject, { folder, up }: Places): readonly DeployFile[] {
   const file = (one: string) => shellWord(folder + one)
   // A `$` begins a variable there.
   const yamlPath = (one: string) => yamlName(one).replaceAll('$', '$$$$')

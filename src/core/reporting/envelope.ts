@@ -53,8 +53,7 @@ function scrubPayload(payload: Fields, scrub: Scrub): Fields {
 }
 
 /** Scrubs contexts. The trace keeps its ids, which are needed, and not its data, which is free-form. */
-function scrubContexts(contexts: Fields, scrub: Scrub): Fields {
-  const { trace, runtime, os, browser, ...others } = contexts
+function scrubContexts({ trace, runtime, os, browser, ...others }: Fields, scrub: Scrub): Fields {
   return {
     trace: withData(trace, scrub),
     runtime: deepTexts(runtime, scrub),

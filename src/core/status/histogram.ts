@@ -23,11 +23,8 @@ export function merge(histograms: Iterable<Histogram>): Histogram {
   return merged
 }
 
-export function count(histogram: Histogram): number {
-  let total = 0
-  for (const each of histogram.values()) total += each
-  return total
-}
+export const count = (histogram: Histogram): number =>
+  [...histogram.values()].reduce((total, each) => total + each, 0)
 
 /** The value at quantile `q` by nearest rank, in milliseconds; undefined of an empty histogram. */
 export function quantile(histogram: Histogram, q: number): number | undefined {

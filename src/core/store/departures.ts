@@ -81,14 +81,13 @@ export const TEXTS = (schema = '') => ({
 /** The journal that a store would have written, from its rows: for one that has none, or lost it. */
 export function* departures(schema?: string): Steps<readonly JournalEntry[]> {
   const text = TEXTS(schema)
-  const past = yield* all<Left & { readonly what: 'unsubscribed' | 'undone' }>(text.past)
   const left = yield* all<Left & { readonly key: string }>(text.left)
   const hashOf = yield* leftHash(schema)
   const mailboxes = (yield* all<MailboxRow>(text.suppressed)).map(mailboxOf)
   type Held = { name: string; pausedAt?: number; reason?: string; resumedAt?: number }
   const audited = yield* all<AuditEntry>(text.audited)
   return [
-    ...past,
+    ...(yield* all<Left & { readonly what: 'unsubscribed' | 'undone' }>(text.past)),
     ...left.map(({ key, ...row }) => ({ what: 'unsubscribed' as const, ...row, hash: hashOf(key) })),
     ...mailboxes.flatMap(({ identity, suppression }) =>
       suppression ? { what: 'suppressed' as const, at: suppression.at, identity, suppression } : [],

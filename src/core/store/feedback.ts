@@ -57,8 +57,7 @@ export function feedback(sql: Sql): FeedbackStore {
     const lines: JournalEntry[] = []
     const left: SubscriptionRecord[] = []
     const leftUnbegun = new Set<string>()
-    const applied = changes.map((one): AppliedChange => {
-      const { key, identity, change, at, reason, entry } = one
+    const applied = changes.map(({ key, identity, change, at, reason, entry }): AppliedChange => {
       // The second of two equal keys in one delivery finds its key taken.
       if (key !== undefined && !fresh.delete(storableText(key))) return 'repeated'
       const hash = hashOf.get(identity)

@@ -129,10 +129,9 @@ export const messageSteps = {
   *keep({ messages: held, leaseMs }: Parameters<MessageStore['keepMessages']>[0]): Steps<void> {
     for (const { id, fence } of held) yield* run(TEXTS.keep, { id, fence, leaseMs })
   },
-  *settle({ claim, record, ...attempt }: CourseMessageSettlement): Steps<void> {
+  *settle({ claim, record, now, outcome, reason, providerId }: CourseMessageSettlement): Steps<void> {
     const { id, fence } = claim
     const { result, problem, failures: attempts, nextAttemptAt } = record
-    const { now, outcome, reason, providerId } = attempt
     const unknownSince = problem?.kind === 'unknown' ? problem.since : claim.unknownSince
     if (result === 'waits')
       yield* run(TEXTS.retry, { id, fence, attempts, nextAttemptAt, outcome, reason, unknownSince })

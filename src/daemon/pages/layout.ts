@@ -136,8 +136,7 @@ const PRINT = `
 /** Language, name and colors shared by all pages of a platform. */
 export type Frame = Readonly<ReturnType<typeof frameOf>>
 
-export function frameOf(platform: ResolvedPlatform, siteUrl: string, pagesAt = siteUrl) {
-  const { brand, language, name } = platform
+export function frameOf({ brand, language, name }: ResolvedPlatform, siteUrl: string, pagesAt = siteUrl) {
   return {
     messages: messagesOf(language),
     /** Of the texts by the platform's owners, as `fr`; the engine's own texts are in the language of `messages`. */

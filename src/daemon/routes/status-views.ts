@@ -32,12 +32,10 @@ const textRoute = (summary: string, type: string, description: string, write: ty
     errors: ['store_unavailable'],
     handle(site) {
       const read = summaryReader(site)
-      const { labels, platform, settings } = site
+      const { labels, platform } = site
+      const { siteUrl } = site.settings.site
       return async () =>
-        textResponse(
-          write(await read(), labels, platform.name, settings.site.siteUrl),
-          `${type}; charset=utf-8`,
-        )
+        textResponse(write(await read(), labels, platform.name, siteUrl), `${type}; charset=utf-8`)
     },
   })
 

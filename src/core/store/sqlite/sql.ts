@@ -81,11 +81,8 @@ export function performer(database: SqliteDatabase, parts: Partial<SqliteParts> 
       journal?.add(...step.journal)
       return { rows: [], changes: Number(forgotten) }
     }
-    let execute = prepared.get(step.text)
-    if (execute === undefined) {
-      execute = prepare(database, leaseClock, step.text)
-      prepared.set(step.text, execute)
-    }
+    const execute = prepared.get(step.text) ?? prepare(database, leaseClock, step.text)
+    prepared.set(step.text, execute)
     return execute(step.values, step.raw)
   }
   return <T>(steps: Steps<T>): T => {

@@ -11,7 +11,7 @@ const ENTRIES = 50
 
 /** Incidents and announcements as an Atom feed (RFC 4287), newest first; an entry keeps its id and is updated with its timeline. */
 export function incidentFeed(
-  summary: Summary,
+  { now, since = now, announcements, incidents }: Summary,
   labels: Labels,
   name: string,
   /** Where visitors reach the status page, without a trailing slash. */
@@ -47,7 +47,6 @@ export function incidentFeed(
     const changed = newest(from, updates)
     return { id: link, title, link, began: from, changed, text: [text, ...said(updates)] }
   }
-  const { now, since = now, announcements, incidents } = summary
   const all = [...announcements.map(ofAnnouncement), ...incidents.slice(0, ENTRIES).map(ofIncident)]
   const updated = Math.max(since, ...all.map(({ changed }) => Math.min(changed, now)))
   const entries = all.map(

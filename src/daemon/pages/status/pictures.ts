@@ -22,8 +22,7 @@ const [MIDDLE, TOP, RADIUS] = [WIDTH / 2, 110, 130]
 const [GROUND, PAPER, GAP] = ['#f2f1ee', '#ffffff', '#b9b6ad']
 
 /** The status as a PNG, for those who share a link to it: the sign of the state above the days of all services. */
-export function statusPicture(of: Pick<Summary, 'state' | 'services'>): Uint8Array<ArrayBuffer> {
-  const { state, services } = of
+export function statusPicture({ state, services }: Pick<Summary, 'state' | 'services'>) {
   const { fill, bytes } = canvas(GROUND)
   fill(STATE_COLORS[state], [0, 0, WIDTH, 16])
   const box = [MIDDLE - RADIUS, TOP, 2 * RADIUS + 1, 2 * RADIUS + 1] as const
