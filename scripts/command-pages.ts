@@ -11,8 +11,8 @@ const EXIT_CODES = [
   ['70', 'an internal fault (please report it); of the daemon also a disk that did not confirm a write'],
 ] as const
 
-/** An option of at least this many commands is described once. */
-const MANY = 3
+/** An option that means the same in at least this many commands, and in most of those that have it, is described once. */
+const MANY = 2
 
 const nameOf = ({ path }: CommandNode) => ['platformctl', ...path].join(' ')
 const anchor = (command: CommandNode) => nameOf(command).replaceAll(' ', '-')
@@ -24,14 +24,12 @@ export async function commandsPage(): Promise<string> {
     .filter(({ path }) => path.length === 1)
     .map((command) => `| [\`${nameOf(command)}\`](#${anchor(command)}) | ${command.summary} |`)
   const rows = commands.flatMap(inputRows).map(({ text }) => text)
-  const often = (text: string) => rows.filter((other) => other === text).length
-  const nameIn = (text: string) => text.split(' | ')[0]
+  const nameIn = (text: string) => text.split(/ \| | (?=<)/)[0]
   // One row an option: a command where it means something else says so itself.
-  const common = [...new Set(rows)].filter(
-    (text) =>
-      often(text) >= MANY &&
-      !rows.some((other) => nameIn(other) === nameIn(text) && often(other) > often(text)),
-  )
+  const common = [...new Set(rows)].filter((text) => {
+    const same = rows.filter((other) => other === text).length
+    return same >= MANY && same > rows.filter((other) => nameIn(other) === nameIn(text)).length / 2
+  })
   return `${[
     '# Commands',
     '<!-- Made by `npm run make`. -->',

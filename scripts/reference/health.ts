@@ -34,22 +34,22 @@ ${SHOWN} \`platformctl health --deep\` shows yours.
 |---|---|---|
 ${endpoints.join('\n')}
 
-If HEALTH_DEEP_TOKEN is set, \`?deep=1\` needs it as \`Authorization: Bearer\`; without it the answer is 401 and nothing live is run. The plain endpoint, the status page and metrics about no person stay public: [how to hide them](../guides/faq.md#operation). Give a load balancer the plain endpoint, and a monitor the deep one.
+If HEALTH_DEEP_TOKEN is set, \`?deep=1\` needs it as \`Authorization: Bearer\`; otherwise the answer is 401. The plain endpoint, the status page and metrics about no person stay public: [how to hide them](../guides/faq.md#operation). Give a load balancer the plain endpoint, and a monitor the deep one.
 
 | State | HTTP | Means |
 |---|---|---|
 | \`ok\` | 200 | Everything that is configured works. |
-| \`degraded\` | 200 | It serves with limits: on a fallback, paused or half-configured, for example. |
+| \`degraded\` | 200 | It serves with limits, such as on a fallback, paused or half-configured. |
 | \`failing\` | 503 | Something that is configured does not work. |
 | \`skipped\` | – | Of a probe only: not configured. Counts as ok, and is never red. |
 
-A service is the worst of its probes. All probes run at once; one that hangs is reported, and the others still count. No answer is older than its request: requests during a run share the next run. \`checked: false\` says that nothing live was tried. A client that accepts \`application/health+json\` gets that format (\`pass\`, \`warn\`, \`fail\`) with the same facts. No answer names a host, an address or a credential. Each change of a service’s state is one log line, \`health_changed\`, with the probes to blame.
+A service is the worst of its probes. Probes run at once; one that hangs is reported and stops no other. No answer is older than its request: requests during a run share the next run. \`checked: false\`: nothing live was tried. A client that accepts \`application/health+json\` gets that format (\`pass\`, \`warn\`, \`fail\`) with the same facts. No answer names a host, an address or a credential. Each change of a service’s state is one log line, \`health_changed\`, with the probes to blame.
 
 ## platformctl health
 
-Addresses come from \`--url\`, else from the files named with \`--env-file\` (${addresses.join('; ')}; the process environment wins over the files), else they are this machine's: 127.0.0.1 on ports ${listed(ports)}. Redirects are not followed, answers are read to ${LARGEST_REPORT_BYTES / 1024} KB, and the token goes to web alone, as \`Authorization\`.
+Addresses come from \`--url\`, else \`--env-file\` (${addresses.join('; ')}; the process environment wins), else this machine: 127.0.0.1 on ports ${listed(ports)}. Redirects are not followed, answers are read to ${LARGEST_REPORT_BYTES / 1024} KB, and the token goes to web alone, as \`Authorization\`.
 
-HTTP_PROXY, HTTPS_PROXY and NO_PROXY hold for these and all other outgoing HTTP requests, also for those of \`preflight --deep\`, which leaves names to the proxy. This machine is always asked directly.
+HTTP_PROXY, HTTPS_PROXY and NO_PROXY hold for all outgoing HTTP requests, also of \`preflight --deep\`, which leaves names to the proxy. This machine is always asked directly.
 
 [Options and exit codes](commands.md#platformctl-health).
 
@@ -60,7 +60,7 @@ HTTP_PROXY, HTTPS_PROXY and NO_PROXY hold for these and all other outgoing HTTP 
 | \`junit\` | a suite each service, a case for reaching it and one for each probe; and one case for the verdict, which also fails for another build, \`--strict\` or too few passes in a row |
 | \`prom\` | gauges \`platformctl_remote_…\` for a textfile collector |
 
-A service that fails only because of another says so (\`because api\`), and the other one is named once, as the root cause. Different builds and a certificate with less than 14 days left are warnings; with \`--strict\` they fail.
+A service that fails only because of another says so (\`because api\`); the other is named once, as root cause. Different builds and a certificate with less than 14 days left are warnings; with \`--strict\` they fail.
 
 ## Cause codes
 

@@ -39,7 +39,7 @@ export function httpReference(document: Document): string {
   return `${[
     '# HTTP reference',
     '<!-- Made by `npm run make`. -->',
-    `${SHOWN} \`/openapi.json\` of your web service says the same with yours. [A JSON Schema](schemas/http.schema.json) has the bodies. Errors have [one shape](errors.md) everywhere; a browser (\`Accept: text/html\`) gets them as a page. Bodies are limited to the size in brackets. Every answer has \`X-Request-Id\`; a well-formed one of the request is kept. Limited routes answer with \`RateLimit\` and \`RateLimit-Policy\`. Tokens, secrets and proofs go into \`Authorization: Bearer\`. Unless it says otherwise, web serves a route.`,
+    `${SHOWN} \`/openapi.json\` of your web service says the same with yours. [A JSON Schema](schemas/http.schema.json) has the bodies. Errors have [one shape](errors.md) everywhere. Bodies are limited to the size in brackets. Every answer has \`X-Request-Id\`; a well-formed one of the request is kept. Routes are [limited](limits.md#rate). Tokens, secrets and proofs go into \`Authorization: Bearer\`. Unless it says otherwise, web serves a route.`,
     `Any operation can answer ${errorLinks([...everywhere])}; one with a body also ${errorLinks([...withBody].filter((code) => !everywhere.has(code)))}. Each operation lists its other errors.`,
     ...tags.map((tag) => {
       const links = tagged(tag).map(({ title }) => `[\`${title}\`](#${anchor(title)})`)
@@ -70,7 +70,7 @@ export function errorReference(): string {
     '<!-- Made by `npm run make`. -->',
     'Every error of every route has this shape. `code` is stable: programs decide by it. `message` is a sentence for a person and may change. `requestId` is also in `X-Request-Id` and finds the request in the log. `issues` comes with a 400 and names each field.',
     json(exampleError('bad_request')),
-    'A browser (`Accept: text/html` before JSON) gets the same as a page. A bad request never yields a 5xx.',
+    'A browser (`Accept: text/html` before JSON) gets the same as a page.',
     `| Status | Code | Meaning |\n|---|---|---|\n${rows.join('\n')}`,
   ].join('\n\n')}\n`
 }

@@ -18,7 +18,7 @@ export function metricsReference(): string {
 
 \`GET /metrics\` of each service answers in the text format of Prometheus, with 200 whatever is failing. The services of one process share their metrics, so scrape each process once.
 
-Metrics marked **Token**, and the request counts of \`/api/email\` and below, could reveal what one person did on a small platform. They need the HEALTH_DEEP_TOKEN; if none is set, only the machine itself gets them, not through a proxy. All other metrics, such as states, requests and memory, are public. To close them too, refuse the path in your proxy (nginx: \`location = /metrics { return 404; }\`), and scrape the port. No series names a host, an address or a person. Every label has a closed set of values, explained where it first appears.
+Metrics marked **Token**, and the request counts of \`/api/email\` and below, could reveal what one person did on a small platform. They need the HEALTH_DEEP_TOKEN; if none is set, only the machine itself gets them, not through a proxy. All others (states, requests, memory) are public. To close them too, refuse the path in your proxy (nginx: \`location = /metrics { return 404; }\`), and scrape the port. No series names a host, an address or a person. Every label has a closed set of values, explained where it first appears.
 
 \`\`\`yaml
 scrape_configs:
@@ -28,7 +28,7 @@ scrape_configs:
       - targets: ['127.0.0.1:3000'] # and each service that runs in a process of its own
 \`\`\`
 
-Rules for alerts are in [runbooks/alerts.yaml](../../runbooks/alerts.yaml), a dashboard for Grafana in [runbooks/dashboard.json](../../runbooks/dashboard.json), and [alerts](../../runbooks/alerts.md) says what to do.
+There are [rules for alerts](../../runbooks/alerts.yaml), [a Grafana dashboard](../../runbooks/dashboard.json) and [what to do](../../runbooks/alerts.md).
 
 | Metric | Type | Meaning | Labels |
 |---|---|---|---|

@@ -3,9 +3,12 @@ import type { Contract } from '../../src/core/env/contract.ts'
 /** docs/reference/variables.md: made from the contract's table. */
 export function referencePage(contract: Contract): string {
   const groups = contract.groups.map(({ name: group, unlocks, absent, variables, rules }) => {
-    const readers = new Set(variables.map(({ services }) => services.join(', ')))
-    const rows = variables.map(({ name, services, summary, secret }) => {
-      const cells = [`\`${name}\``, ...(readers.size === 1 ? [] : [services.join(', ')])]
+    const readersOf = ({ services }: (typeof variables)[number]) =>
+      services.length === contract.services.length ? 'all' : services.join(', ')
+    const readers = new Set(variables.map(readersOf))
+    const rows = variables.map((variable) => {
+      const { name, summary, secret } = variable
+      const cells = [`\`${name}\``, ...(readers.size === 1 ? [] : [readersOf(variable)])]
       return `| ${[...cells, secret ? 'yes' : '', summary].join(' | ')} |`
     })
     const errors = rules.map(({ id }) => `[\`${id}\`](findings.md#${id})`).join(', ')
