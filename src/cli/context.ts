@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import type { Operator } from '../core/audit.ts'
-import type { DaemonRecord, RecordedPlatform } from '../core/daemon-record.ts'
+import type { DaemonRecord, Places, RecordedPlatform } from '../core/daemon-record.ts'
 import { embedded } from '../core/embedded.ts'
 import type { Environment } from '../core/env/settings.ts'
 import { codeOf } from '../core/errors.ts'
@@ -23,9 +23,7 @@ export interface Output {
 const COLUMNS = 100
 
 /** A running daemon: what it was started with, and where it listens. */
-export interface UsedDaemon extends Pick<DaemonRecord, 'envFiles' | 'urls'> {
-  readonly dataFolder: string
-}
+export type UsedDaemon = Pick<Places, 'dataFolder' | 'envFiles'> & Pick<DaemonRecord, 'urls'>
 
 export const terminalColumns = (output: Output) => output.columns || COLUMNS
 

@@ -37,11 +37,10 @@ export async function openDoor(target: () => number) {
         isShut = false
       }
     },
-    close: () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve())
-        cut()
-      }),
+    async close() {
+      cut()
+      await server[Symbol.asyncDispose]()
+    },
   }
 }
 

@@ -1,5 +1,4 @@
 import { SUPPRESSION_CAUSES } from '../../core/mail/feedback/event.ts'
-import type { SuppressedAddress } from '../../core/mail/feedback/store.ts'
 import type { SuppressionList } from '../../core/mail/feedback/suppressions.ts'
 import { type CommandData, commandOn, withPlatform } from '../command.ts'
 import { type Context, failure, operatorOf, wrongUsage } from '../context.ts'
@@ -106,11 +105,9 @@ export const suppressions: CommandData = {
   commands: { list, add, remove, import: importList, export: exportList },
 }
 
-async function allOf(found: SuppressionList): Promise<readonly SuppressedAddress[]> {
+async function allOf(found: SuppressionList) {
   const { suppressedAddresses } = await import('../../core/mail/feedback/suppressions.ts')
-  const all: SuppressedAddress[] = []
-  for await (const one of suppressedAddresses(found.store)) all.push(one)
-  return all
+  return Array.fromAsync(suppressedAddresses(found.store))
 }
 
 function by(context: Context) {

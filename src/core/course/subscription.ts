@@ -68,7 +68,6 @@ export interface SubscriptionRecord extends Subscription {
 }
 
 export interface Consent {
-  /** UTC milliseconds. */
   readonly at: number
   readonly how: string
 }

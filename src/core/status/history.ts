@@ -36,7 +36,6 @@ export interface Round {
 
 /** The record of one hour or day: milliseconds in each state (the rest is no data) and the latencies. */
 export interface Period {
-  /** UTC milliseconds. */
   readonly start: number
   readonly ms: Readonly<Record<ProbeState, number>>
   /** States that any look found, also where none of its time counts. */

@@ -129,10 +129,9 @@ export function dispatch({ one, read, write }: Sql, rowByRow?: RowByRow) {
           const before = current.get(settlement.claim.id)
           const after = before && claiming.record(before, settlement)
           if (after === undefined) continue
-          const { id, state } = after
-          current.set(id, after)
-          changed.set(id, after)
-          if (state === 'unsubscribed' && before?.state === 'confirmed')
+          current.set(after.id, after)
+          changed.set(after.id, after)
+          if (after.state === 'unsubscribed' && before?.state === 'confirmed')
             yield* journal(...(yield* leaving(settlement.now, after)))
         }
         yield* subscriptions.save([...changed.values()])

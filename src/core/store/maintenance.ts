@@ -1,5 +1,6 @@
 import { NOTICES } from '../course/definition.ts'
 import { type StoredSubscription, violations } from '../course/invariants.ts'
+import type { RecordedStore } from '../daemon-record.ts'
 import type { JournalEntry } from './journal.ts'
 import { listPlans, listTexts, planFaults } from './plans.ts'
 import { assertReadable, hasTable, readSchema, type Schema, schemaVersion } from './schema.ts'
@@ -13,10 +14,7 @@ export const VERIFIED_AT = 'verified_at'
 /** Content of a file: the course and all that belongs to it, or the visitors' events. */
 export type StoreContent = 'course' | 'analytics'
 
-interface Place {
-  readonly kind: 'sqlite' | 'postgres'
-  /** File or server, without credentials. */
-  readonly location: string
+interface Place extends RecordedStore {
   readonly bytes: number
   /** Bytes in the write-ahead log that are not in the file yet; undefined for a store without such a log. */
   readonly walBytes: number | undefined

@@ -81,7 +81,6 @@ export type SuppressionCause = (typeof SUPPRESSION_CAUSES)[number]
 
 export interface Suppression {
   readonly cause: SuppressionCause
-  /** UTC milliseconds. */
   readonly at: number
   /** A provider's name, `pipe`, `import` or `operator`. */
   readonly source: string
