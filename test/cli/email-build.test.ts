@@ -35,7 +35,7 @@ async function kilnSchool() {
 }
 
 test('preflight fails on a mail that would keep the daemon from starting', async () => {
-  const { folder, write, platform } = await kilnSchool()
+  const { folder, write, platform, run } = await kilnSchool()
   await write(template('Your kiln', 'Ready, {{nobody}}.'))
   expect(await runIn(['preflight'], { cwd: folder, platform: platform() })).toMatchObject({
     code: 2,
@@ -43,6 +43,7 @@ test('preflight fails on a mail that would keep the daemon from starting', async
       /a mail does not compile: mails\/kiln-booked\.md:\d+: there is no slot nobody/,
     ),
   })
+  expect((await run('lint')).stdout).toContain('Correct this line, or declare the slot under slots in')
 })
 
 test.skipIf(process.platform === 'win32')(

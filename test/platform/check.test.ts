@@ -153,6 +153,7 @@ const FAULTS: readonly SpoiledRow[] = [
   [`${KEY}/kind`, undefined, /missing/, /text, secret/],
   [`${KEY}/kind`, 'secert', /"secert" is not a kind/, /^Did you mean secret\?$/],
   [`${KEY}/sumary`, 'x', /not a field/, /^Did you mean summary\?$/],
+  [`${KEY}/min`, 50, /not a field/, /^Its fields are kind, .*, range, /],
   [`${KEY}/default`, 'hunter2', /secret cannot have a default/, /where the program runs/],
   [`${KEY}/example`, 'sk_live_0123456789abcdef', /real secret/, /Revoke/],
   [`${KEY}/adjusts`, 'yes', /not true or false/, /without quotes/],

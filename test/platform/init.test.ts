@@ -264,6 +264,9 @@ test('a definition begins with its name, its language and its course', () => {
     services: { web: {} },
     courses: { 'first-firing': { lessons: './courses/first-firing', every: '1d' } },
   })
+  const without = definitionText(none, { name, language: 'de' }).replace('// without', 'without')
+  expect(checkDefinition(exportedBy(without), PRESETS)).toEqual([])
+  expect(exportedBy(without)).toMatchObject({ without: expect.arrayContaining(['payments', 'analytics']) })
   const groups = sketch('KILN_API_KEY=\nKILN_API_SECRET=').groups
   expect(exportedBy(definitionText({ ...none, groups }, { name }))).toMatchObject({
     groups: {

@@ -21,6 +21,7 @@ export function definitionText(sketch: DefinitionSketch, { name, course, languag
 
 export default definePlatform({
   preset: 'base',
+  // without: ['payments', 'datastore', 'identity', 'analytics'], // then visitors do not read that these are off
   name: ${literal(name)},${brand}
   services: { web: {} },${courses}
 ${groups.length === 0 ? EXAMPLE : `  groups: {\n${groups.join('\n')}\n  },`}

@@ -80,7 +80,7 @@ async function compiled(input: CompileInput): Promise<CompiledMail> {
   const read = readTemplate(input.file, input.source)
   checkDeclared(read, lines, input.slots)
   const template = withDefaults(read, messagesOf(language).mail, input.slots)
-  checkUsed(template, lines)
+  checkUsed(template, lines, input.slots === undefined)
   const tokens = (text: string) => withTokens(text, lines)
   const direction = directionOf(language)
   const [start, end] = direction === 'ltr' ? ['left', 'right'] : ['right', 'left']
@@ -196,15 +196,17 @@ function checkDeclared(
       fail(name, `nothing fills the slot ${name}: the platform fills ${names}`)
 }
 
-function checkUsed({ file, slots }: TemplateSource, lines: readonly string[]): void {
+/** `declares`: the template says itself which slots there are. */
+function checkUsed({ file, slots }: TemplateSource, lines: readonly string[], declares: boolean): void {
   const names = Object.keys(slots)
+  const fix = declares ? 'Correct this line, or declare the slot under slots in the front matter.' : undefined
   // These need not be used: the footer adds the unsubscribe link, and a lesson may link elsewhere than to its page.
   const used = new Set<string>([UNSUBSCRIBE, LESSON])
   for (const [index, line] of lines.entries())
     for (const [, inside = ''] of line.matchAll(SLOT)) {
       const name = inside.trim()
       const unknown = `there is no slot ${name || '(empty)'}; this template has ${names.join(', ') || 'none'}`
-      if (!Object.hasOwn(slots, name)) throw new TemplateError(file, index + 1, unknown)
+      if (!Object.hasOwn(slots, name)) throw new TemplateError(file, index + 1, unknown, undefined, fix)
       used.add(name)
     }
   const unused = names.find((name) => !used.has(name))

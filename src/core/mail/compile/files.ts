@@ -16,14 +16,16 @@ export class TemplateError extends Error {
   readonly line: number
   readonly sentence: string
   readonly folder: string | undefined
+  readonly fix: string | undefined
 
-  /** `folder`: of the file, if it is known where the fault is found. */
-  constructor(file: string, line: number, sentence: string, folder?: string) {
+  /** `folder`: of the file, if it is known where the fault is found. `fix`: if it is not only to correct the line. */
+  constructor(file: string, line: number, sentence: string, folder?: string, fix?: string) {
     super(`${file}:${line}: ${sentence}`)
     this.file = file
     this.line = line
     this.sentence = sentence
     this.folder = folder
+    this.fix = fix
   }
 
   /** The folder of the file at fault, if it is one of these. */

@@ -160,10 +160,10 @@ export function brokenTemplate(
   at: Pick<TemplateFiles, 'folder' | 'layoutFolder'> | string,
 ): Finding {
   if (!(error instanceof TemplateError)) throw error
-  const { file, line, sentence } = error
+  const { file, line, sentence, fix } = error
   const folder = error.folderIn(typeof at === 'string' ? { folder: at, layoutFolder: at } : at) ?? ''
   const place = atLine(shown(folder, file), line)
-  return lintFinding('template-broken', `The template does not compile: ${sentence}.`, place)
+  return lintFinding('template-broken', `The template does not compile: ${sentence}.`, place, fix)
 }
 
 export function lintCompiled(input: {

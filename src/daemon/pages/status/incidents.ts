@@ -111,6 +111,8 @@ export function closed(view: StatusView): string {
   const T = view.labels.messages.status
   const over = view.summary.incidents.filter(({ endedAt }) => endedAt !== undefined)
   const shown = over.slice(0, CLOSED_SHOWN)
+  // Those that go on are above: that there were none would not be true.
+  if (over.length === 0 && view.summary.incidents.length > 0) return ''
   return `<h2>${T.incidents}</h2>
 ${shown.length === 0 ? `<p>${T.noIncidents(sinceWhen(view))}</p>` : list(shown, view, 'incidents/')}
 ${over.length > shown.length ? `<p><a href="incidents/index.html">${T.allIncidents(view.summary.incidents.length)}</a></p>` : ''}`
