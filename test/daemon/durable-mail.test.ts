@@ -406,6 +406,9 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
       { ...AT_ONCE, to: 'eve@example.com' },
     ])
       expect(await sendEmail(other)).toMatchObject({ sent: false, code: 'conflict' })
+    const abroad = { ...MAIL, key: 'exam.3' }
+    expect(await sendEmail({ ...abroad, language: 'pt' })).toMatchObject({ sent: true })
+    expect(await sendEmail({ ...abroad, language: 'pt-BR' })).toMatchObject({ code: 'conflict' })
     const slots = Object.fromEntries(Object.entries(MAIL.slots).toReversed()) as typeof MAIL.slots
     expect(await sendEmail({ ...MAIL, slots })).toMatchObject({ sent: true })
     expect(await sendEmail({ ...AT_ONCE, key: 'exam.2' })).toEqual({ sent: true, id: 'provider-1' })

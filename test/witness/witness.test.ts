@@ -841,7 +841,8 @@ test('a page that the platform gives no more is as old as it is, though the plat
     const { text } = readToken(request.headers.authorization?.slice('Bearer '.length) ?? '')
     const { nonce } = JSON.parse(text) as { nonce: string }
     // As while its store fails, or of a newer build.
-    const answer = JSON.stringify({ nonce, snapshot: { snapshot: '{"new":true}', key: 'k', signature: 's' } })
+    const unreadable = { snapshot: '{"new":true}', key: 'k', signature: 's' }
+    const answer = JSON.stringify({ nonce, current: 's', snapshot: unreadable })
     response.end(JSON.stringify({ answer, proof: proofOf(answer, secret(SECRETS.a), 'answers') }))
   })
   await it.rounds(4)

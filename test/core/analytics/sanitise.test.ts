@@ -134,7 +134,9 @@ test('names that every object has, and data used as names, are dropped', () => {
 
 test('a string is cut to 64 characters and never through one', () => {
   const faces = '😀'.repeat(100)
-  expect(withProperties({ topic: faces }).event?.properties.topic).toBe('😀'.repeat(64))
+  // However often it comes.
+  for (const _ of 'twice')
+    expect(withProperties({ topic: faces }).event?.properties.topic).toBe('😀'.repeat(64))
   expect(withProperties({ topic: `${'a'.repeat(63)}😀b` }).event?.properties.topic).toBe(
     `${'a'.repeat(63)}😀`,
   )

@@ -123,6 +123,15 @@ describe.each(KEPT)('on %s', (kind) => {
     expect(times.join(', ')).toBe(FIRST_THREE.daily)
   })
 
+  test('lessons that are added for somebody who had all come at the hour of their own zone', async () => {
+    const it = await begun(at(9))
+    await it.leave(1)
+    it.deploy(at(9), LESSONS.slice(0, 2))
+    expect(await it.leave(9)).toEqual(['29/03 09:00'])
+    await it.deploy(at(9)).dispatch({ limit: 1, gentle: true })
+    expect(await it.leave(2)).toEqual(['30/03 09:00', '31/03 09:00'])
+  })
+
   test('after a change and an outage, overdue lessons catch up, and the schedule goes on where the change put it', async () => {
     const it = await begun(every(7))
     await it.leave(3)

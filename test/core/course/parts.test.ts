@@ -180,6 +180,16 @@ test('an hour that is done is logged and ended, and the minutes after it retry w
   expect(it.told.at(-1)).toBe('minute_failed {"fault":"TypeError"}')
 })
 
+test('an hour whose end the store does not take is told as done to nobody', async () => {
+  const it = await hours({ store: { endHour: () => Promise.reject(new TypeError('read only')) } })
+  await it.look()
+  expect(it.told).toEqual([
+    'schedule_hour {"hour":"2026-11-22T04"}',
+    expect.stringContaining('schedule_failed'),
+    expect.stringContaining('fault'),
+  ])
+})
+
 test('while an hour’s work goes on, each look renews its claim for three minutes or logs why not, and none begins another', async () => {
   for (const fails of [false, true]) {
     const work = Promise.withResolvers<'done'>()

@@ -308,6 +308,18 @@ test('a second click while the mail is on its way shares what becomes of it, and
   expect(messages).toHaveLength(2)
 })
 
+test('two people who ask for the same mail at the same moment are both mailed', async () => {
+  const people = ['ada@example.com', 'eve@example.com']
+  const left = [...people]
+  const { ask, messages } = await transactional(() => ({
+    ...resolved,
+    to: left[0] ?? '',
+    about: `of ${left.shift()}`,
+  }))
+  await Promise.all([ask(), ask()])
+  expect(messages.map(({ to }) => to.address)).toEqual(people)
+})
+
 test('sends a mail only to callers that its definition allows: services, persons or nobody', async () => {
   const { ask, messages } = await transactional(() => resolved)
   expect(await ask('exam-passed', SERVICE)).toEqual({ kind: 'not_found' })

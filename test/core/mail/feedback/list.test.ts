@@ -125,6 +125,8 @@ test('a report is believed only of a recipient that its envelope sender or its M
   expect(await match([reported()])).toEqual({ events: [], unmatched: [reported()] })
   expect(await match([reported()], { sent: 'ada@example.com' })).toEqual({ events: [event], unmatched: [] })
   const sender = createBounceAddresses('bounce@example.com', 'key').senderFor('ada@example.com')
+  const spelled = createBounceAddresses('bounce@example.com', 'key').senderFor('Ada@EXAMPLE.com')
+  expect(spelled).toBe(sender)
   // Servers between us and the receiver may know no other letters in a domain.
   const abroad = createBounceAddresses('bounce@bücher.example', 'key').senderFor('ada@example.com')
   expect(abroad).toMatch(/^bounce\+[a-z2-7]{26}@xn--bcher-kva\.example$/)
