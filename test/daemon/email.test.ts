@@ -52,6 +52,14 @@ test('a mail asked for again, at once or later, is sent once', async () => {
   expect(it.messages).toHaveLength(1)
 })
 
+test('a dispatch takes its run from the query and its limit from the body', async () => {
+  const it = await accountPlatform({ env: { EMAIL_DISPATCH_SECRET: 'dispatch-secret-of-some-length' } })
+  for (const name of ['ada', 'bob', 'cai']) await it.platform.courses.enrol({ email: `${name}@example.com` })
+  const headers = { Authorization: 'Bearer dispatch-secret-of-some-length' }
+  const answer = await it.post('/api/email/dispatch?run=nightly-07', { limit: 2 }, undefined, headers)
+  expect(await bodyOf(answer)).toMatchObject({ sent: 2, remaining: 1 })
+})
+
 test('each person is welcomed, each passed exam is mailed with its score, and each sign-in with its link, once', async () => {
   const second = `INSERT INTO exam_attempt (id, subject, exam, score_percent, url, passed_at) VALUES ('second', 'ada', 'Noise', 64, '/', 6)`
   const again = `INSERT INTO login_request (id, address, url, expires_at) VALUES ('again', 'alan@example.org', 'https://login.example.com/?once=3', ${NOW + 1})`

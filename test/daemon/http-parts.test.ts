@@ -137,6 +137,10 @@ test('invalid JSON and JSON of the wrong form are refused, with an issue for eac
       { path: 'a.d', message: 'Unrecognized key' },
     ],
   })
+  const listed = bodied('[{"b":"x"},{"b":1}]', { 'Content-Type': 'application/json' })
+  await expect(readJson(listed, z.array(z.strictObject({ b: z.string() })), 99)).rejects.toMatchObject({
+    issues: [{ path: '1.b' }],
+  })
   const many = Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`x${n}`, 1]))
   await expect(
     readJson(bodied(JSON.stringify(many), { 'Content-Type': 'application/json' }), z.strictObject({}), 9999),

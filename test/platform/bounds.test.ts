@@ -192,7 +192,10 @@ const BOUNDS: readonly Bound[] = [
   },
   {
     at: 'groups/kiln/rules',
-    refused: [[pairNamed('one'), pairNamed('one')]],
+    refused: [
+      [pairNamed('one'), pairNamed('one')],
+      [{ allOrNone: PAIR }, pairNamed('no id')],
+    ],
     path: 'groups.kiln.rules[1].id',
   },
 
