@@ -63,12 +63,15 @@ const LONG = [
  * late, and the last of them would run alone.
  */
 const FIRST =
-  /(?:emergency-stop|postgres-faults|env-files|alarms|interleaving|leaks|cli\/definition|hostile-report|env-verify|lifecycle|pace|daemon\/notices|leaves-nothing|oracle)\.test\.ts$/
+  /(?:emergency-stop|postgres-faults|env-files|alarms|interleaving|leaks|cli\/definition|hostile-report|env-verify|lifecycle|pace|daemon\/notices|oracle)\.test\.ts$/
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)
-    return [true, false].flatMap((first) => sorted.filter((file) => FIRST.test(file.moduleId) === first))
+    // Between files of `main`, one of another project would end the worker, and the next would load all modules anew.
+    const rank = ({ project, moduleId }: TestSpecification) =>
+      project.name === 'alone' ? 0 : FIRST.test(moduleId) ? 1 : 2
+    return sorted.toSorted((a, b) => rank(a) - rank(b))
   }
 }
 
