@@ -49,7 +49,7 @@ export function createEnrolments(host: CourseHost) {
       : found
 
   async function arrivalOf(one: Newcomer, begin: Begin) {
-    const { course: id, timeZone, identity, spelling: address } = one
+    const { course: id, timeZone, identity, spelling: address, subscription } = one
     const now = clock.now()
     const start = begin({ course: id, confirmedAt: now, timeZone })
     if (start === undefined) return undefined
@@ -62,7 +62,7 @@ export function createEnrolments(host: CourseHost) {
       address,
       confirmedAt,
       progress,
-      id: randomId(host),
+      id: subscription && !(await store.findById(subscription)) ? subscription : randomId(host),
       identity: await storedForm(host, identity),
       mailboxKey: mailboxKey(identity),
       erasureHashes: erasureHashesOf(host, identity),

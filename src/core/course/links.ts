@@ -60,9 +60,11 @@ export interface LinkParts {
   readonly t: string
 }
 
+export const isSubscriptionId = (text: string) => /^[\w-]{8,40}$/.test(text)
+
 /** The id of the subscription that a link names, whatever its enrolment; undefined for a link that we did not make. */
 export function readUnsubscribeLink(key: string, link: LinkParts): string | undefined {
-  const [, id] = /^([A-Za-z0-9_-]{8,40})\.\d{1,9}$/.exec(link.s) ?? []
+  const [, id] = /^([\w-]{8,40})\.\d{1,9}$/.exec(link.s) ?? []
   return isSameText(link.t, signOf(key, link.s)) ? id : undefined
 }
 

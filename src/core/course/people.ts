@@ -3,11 +3,12 @@ import { type CsvRow, cellValue, csvLine, readCsv } from '../csv.ts'
 import { DAY_MS, instantOf } from '../durations.ts'
 import { isRecord, parsedJson } from '../is-record.ts'
 import { type CourseDefinition, isLanguage, isTimeZone, NOTICES } from './definition.ts'
+import { isSubscriptionId } from './links.ts'
 import { isUnderWay, type Subscription } from './subscription.ts'
 
 const FIELDS = [
   ...(['address', 'course', 'state', 'language', 'timeZone', 'sent', 'lessons', 'sentLessons'] as const),
-  ...(['lastSentAt', 'nextAt', 'consentAt', 'consentHow'] as const),
+  ...(['lastSentAt', 'nextAt', 'consentAt', 'consentHow', 'subscription'] as const),
 ]
 type Field = (typeof FIELDS)[number]
 /** `timeZone` → `time_zone` */
@@ -39,6 +40,8 @@ export function exported(one: Subscription, sentLessons: readonly string[]) {
     nextAt: isGoing ? time(dueAt) : undefined,
     consentAt: time(at),
     consentHow: how,
+    /** Its id, which is in the links of its mails: an import keeps it, so that they work on. */
+    subscription: one.id,
   }
 }
 
@@ -87,12 +90,14 @@ export function readPeople(
     }
     const { fields } = entry
     const { state } = fields
-    const read = newcomer(fields, { line, courses, now })
+    // Two people cannot have one: the second gets an id of their own.
+    const subscription = seen.has(fields.subscription) ? '' : fields.subscription
+    const read = newcomer({ ...fields, subscription }, { line, courses, now })
     if (state === 'unsubscribed' || state === 'unconfirmed') leftOut.push({ line, why: state })
     else if (typeof read === 'string') faults.push({ line, message: read })
     else if (seen.has(`${read.identity} ${read.course}`)) leftOut.push({ line, why: 'repeated' })
     else {
-      seen.add(`${read.identity} ${read.course}`)
+      for (const one of [`${read.identity} ${read.course}`, subscription]) seen.add(one)
       people.push(read)
     }
   }
@@ -138,6 +143,7 @@ function newcomer(
     spelling: parsed.mailbox.address,
     identity: parsed.identity,
     course: course.id,
+    subscription: isSubscriptionId(fields.subscription) ? fields.subscription : undefined,
     /** Through with the course, however many lessons it has here. */
     isFinished: state === 'finished',
     language: language || undefined,

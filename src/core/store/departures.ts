@@ -42,29 +42,41 @@ export function* leaving(at: number, ...people: readonly Enrolment[]): Steps<rea
 }
 
 /** Keeps those out of every course who unsubscribed before they began any; gives what the journal says of it. */
-export function* leaveAll(at: number, identities: readonly string[]): Steps<readonly JournalEntry[]> {
-  if (identities.length === 0) return []
+export const leaveAll = (at: number, identities: readonly string[]) =>
+  keepOut(
+    at,
+    identities.map((identity) => enrolmentKey(identity, EVERY_COURSE)),
+  )
+
+/** Keeps out who used the link of an enrolment that a restore has lost; gives what the journal says of it. */
+export const leaveLost = (at: number, id: string) => keepOut(at, [id])
+
+function* keepOut(at: number, keys: readonly string[]): Steps<readonly JournalEntry[]> {
+  if (keys.length === 0) return []
   const hashOf = yield* leftHash()
-  const hashes = identities.flatMap((identity) => hashOf(enrolmentKey(identity, EVERY_COURSE)) ?? [])
-  yield* run(ERASURE.suppress, { hashes, now: at })
+  const hashes = keys.flatMap((key) => hashOf(key) ?? [])
+  // Their link may be used again and again.
+  if ((yield* run(ERASURE.suppress, { hashes, now: at })) === 0) return []
   return hashes.map((hash) => ({ what: 'unsubscribed', at, id: hash, enrolment: 0, hash }))
 }
 
 /** Of the keys of enrolments those that somebody left whom the store did not know: only they themselves begin again. */
-export function* leftOf(people: readonly Pick<Enrolment, 'identity' | 'course'>[]) {
+export function* leftOf(people: readonly Pick<Enrolment, 'id' | 'identity' | 'course'>[]) {
   const hashOf = yield* leftHash()
-  const hashed = people.map(({ identity, course }) => ({
-    key: enrolmentKey(identity, course),
-    hashes: [course, EVERY_COURSE].flatMap((one) => hashOf(enrolmentKey(identity, one)) ?? []),
-  }))
+  const hashed = people.map(({ id, identity, course }) => {
+    const keys = [...[course, EVERY_COURSE].map((one) => enrolmentKey(identity, one)), id]
+    return { key: enrolmentKey(identity, course), hashes: keys.flatMap((key) => hashOf(key) ?? []) }
+  })
   const left = yield* keptOf(hashed.flatMap(({ hashes }) => hashes))
   return new Set(hashed.flatMap(({ key, hashes }) => (hashes.some((hash) => left.has(hash)) ? [key] : [])))
 }
 
 export const TEXTS = (schema = '') => ({
   // Without those whom a bounce alone ended: their suppression ends them again, and leaves it to an operator to retry.
-  left: `SELECT id, enrolment, unsubscribed_at AS at, identity AS key FROM ${schema}subscription s
-    WHERE state = 'unsubscribed' AND unsubscribed_at IS NOT NULL
+  // A complaint after a bounce is as final as an unsubscribe of then.
+  left: `SELECT id, enrolment, identity AS key,
+      CASE WHEN problem_kind = 'suppressed' AND problem_since > unsubscribed_at THEN problem_since ELSE unsubscribed_at END AS at
+    FROM ${schema}subscription s WHERE state = 'unsubscribed' AND unsubscribed_at IS NOT NULL
       AND NOT (coalesce(problem_kind = 'bounced' AND problem_since = unsubscribed_at, false) AND EXISTS (
         SELECT 1 FROM ${schema}mailbox m WHERE m.identity = coalesce(s.person, s.identity) AND m.cause IS NOT NULL))`,
   // Of earlier enrolments what their history says; of the current one only a return, which its row does not show.
@@ -72,7 +84,9 @@ export const TEXTS = (schema = '') => ({
     WHERE e.kind IN ('unsubscribed', 'undone')
       AND (e.enrolment < s.enrolment OR (e.kind = 'undone' AND e.enrolment = s.enrolment AND s.state = 'confirmed'))
     ORDER BY e.at`,
-  suppressed: `SELECT * FROM ${schema}mailbox WHERE cause IS NOT NULL`,
+  suppressed: `SELECT m.*, (SELECT max(problem_since) FROM ${schema}subscription s
+      WHERE (s.identity = m.identity OR s.person = m.identity) AND problem_kind = 'bounced') AS since
+    FROM ${schema}mailbox m WHERE cause IS NOT NULL`,
   erased: `SELECT hash, created_at AS at FROM ${schema}suppression`,
   held: `SELECT name, paused_at, reason, resumed_at FROM ${schema}breaker`,
   audited: `SELECT id, at, action, who, place, subject, details FROM ${schema}audit ORDER BY at, id`,
@@ -83,15 +97,18 @@ export function* departures(schema?: string): Steps<readonly JournalEntry[]> {
   const text = TEXTS(schema)
   const left = yield* all<Left & { readonly key: string }>(text.left)
   const hashOf = yield* leftHash(schema)
-  const mailboxes = (yield* all<MailboxRow>(text.suppressed)).map(mailboxOf)
+  const listed = yield* all<MailboxRow & { readonly since?: number }>(text.suppressed)
   type Held = { name: string; pausedAt?: number; reason?: string; resumedAt?: number }
   const audited = yield* all<AuditEntry>(text.audited)
   return [
     ...(yield* all<Left & { readonly what: 'unsubscribed' | 'undone' }>(text.past)),
     ...left.map(({ key, ...row }) => ({ what: 'unsubscribed' as const, ...row, hash: hashOf(key) })),
-    ...mailboxes.flatMap(({ identity, suppression }) =>
-      suppression ? { what: 'suppressed' as const, at: suppression.at, identity, suppression } : [],
-    ),
+    ...listed.flatMap(({ since = 0, ...row }) => {
+      const { identity, suppression } = mailboxOf(row)
+      // A provider may date a bounce before what the journal has: what it ended says when it was heard of.
+      const at = Math.max(suppression?.at ?? 0, since)
+      return suppression ? { what: 'suppressed' as const, at, identity, suppression } : []
+    }),
     ...(yield* all<{ readonly hash: string; readonly at: number }>(text.erased)).map(({ hash, at }) =>
       hash.startsWith(LEFT)
         ? { what: 'unsubscribed' as const, at, id: hash, enrolment: 0, hash }

@@ -10,7 +10,7 @@ import {
 import { resolve, revise } from '../course/transitions/claim.ts'
 import * as joining from '../course/transitions/enrol.ts'
 import { endedByBounce, undoUnsubscribe, unsubscribe } from '../course/transitions/leave.ts'
-import { leaving, leftOf } from './departures.ts'
+import { leaveLost, leaving, leftOf } from './departures.ts'
 import { keptOf } from './erasure.ts'
 import { mailboxes } from './mailboxes.ts'
 import { keepPlan } from './plans.ts'
@@ -131,7 +131,9 @@ export function enrolments(sql: Sql) {
     page: (after) => one(subscriptions.list(TEXTS.page, { after })),
     unsubscribe: (input) =>
       write(function* () {
-        yield* change(input, { kind: 'unsubscribed' }, (one) => unsubscribe(one, input.now))
+        const { id, now } = input
+        yield* change(input, { kind: 'unsubscribed' }, (one) => unsubscribe(one, now))
+        if (!(yield* subscriptions.find(id))) yield* journal(...(yield* leaveLost(now, id)))
       }),
     async undoUnsubscribe(input) {
       const { id, now: at } = input

@@ -1,6 +1,6 @@
 import type { HistoryEntry } from '../course/history.ts'
 import type { SubscriptionRecord } from '../course/subscription.ts'
-import { endByFeedback } from '../course/transitions/leave.ts'
+import { endByFeedback, endedByBounce } from '../course/transitions/leave.ts'
 import { newMailbox, withoutTraces } from '../mail/feedback/event.ts'
 import type { AppliedChange, FeedbackStore, MailboxChange } from '../mail/feedback/store.ts'
 import { countsOf } from '../mail/feedback/store.ts'
@@ -85,7 +85,8 @@ export function feedback(sql: Sql): FeedbackStore {
         if (after) {
           enrolments.set(id, after)
           ended.add(id)
-          if (after.unsubscribedAt !== unsubscribedAt) left.push(after)
+          const isFinal = endedByBounce(record) && !endedByBounce(after)
+          if (isFinal || after.unsubscribedAt !== unsubscribedAt) left.push(after)
           changed = true
         }
         if (entry) entries.push([id, { at, enrolment, day: 0, reason, ...entry }])

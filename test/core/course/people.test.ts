@@ -10,7 +10,7 @@ import type { StoreAddress } from '../../../src/core/env/settings.ts'
 import { openMaintenance } from '../../../src/core/store/open.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { byHand } from '../../support/by-hand.ts'
-import { courseNamed, courseWith, lessons, START } from '../../support/course.ts'
+import { courseNamed, courseWith, lessons, linkOf, START } from '../../support/course.ts'
 import { KEPT } from '../../support/stores.ts'
 
 const weekly = courseNamed('choir', {
@@ -92,6 +92,44 @@ describe.each(KEPT)('on %s', (kind) => {
       expect(after.messages.filter(({ to }) => to.address === 'ada@example.com')).toHaveLength(1)
     }
   })
+})
+
+test.each(['before', 'after'])(
+  'somebody whom a restore has lost is out by the link of a mail, used %s the import that brings people back',
+  async (when) => {
+    const lost = await courseWith(0, { catalog })
+    const ada = { spelling: 'ada@example.com', identity: 'ada@example.com', course: 'daily' }
+    await lost.course.enrol(ada)
+    await lost.course.dispatch({ limit: 1 })
+    const exported = CSV_HEAD + (await all(lost.course.people())).map(personLine).join('')
+    const restored = await courseWith(0, { catalog })
+    await restored.store.getOrCreate('address_key', () => 'a key')
+    const uses = () => restored.course.unsubscribe(linkOf(lost.messages[0]))
+    if (when === 'before') await uses()
+    const imports = () =>
+      all(restored.course.admit(reading(exported).people, { dryRun: false, file: 'lost.csv' }, OPS))
+    expect(await imports()).toMatchObject([{ became: when === 'before' ? 'unsubscribed' : 'imported' }])
+    await uses()
+    const found = await restored.course.find(ada.identity, 'daily')
+    expect(found?.state).toBe(when === 'before' ? undefined : 'unsubscribed')
+    expect(await imports()).toMatchObject([{ became: 'unsubscribed' }])
+  },
+)
+
+test('an id that is taken, or that two people have, is given to nobody else', async () => {
+  const it = await courseWith(0, { catalog })
+  const list = ['ada', 'bob', 'cai'].map((name) => `${name}@example.com,2026-01-02,form,subscription-1\n`)
+  for (const lines of [list.slice(0, 2), list])
+    await all(
+      it.course.admit(
+        reading(`address,${CONSENT},subscription\n${lines.join('')}`).people,
+        { dryRun: false, file: 'people.csv' },
+        OPS,
+      ),
+    )
+  const ids = (await all(it.course.people())).map(({ address, subscription }) => [address, subscription])
+  expect(ids.filter(([, id]) => id === 'subscription-1')).toEqual([['ada@example.com', 'subscription-1']])
+  expect(new Set(ids.map(([, id]) => id)).size).toBe(3)
 })
 
 test.each(['start', 'latest'] as const)(

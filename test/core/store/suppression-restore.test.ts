@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { copyFile, readFile } from 'node:fs/promises'
 import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { suppressionHash } from '../../../src/core/course/links.ts'
@@ -141,6 +141,45 @@ test.each(['from its journal', 'from its rows'])(
     }
   },
 )
+
+test.each([
+  ['both', 'journal'],
+  ['both', 'rows'],
+  ['the complaint', 'journal'],
+  ['the complaint', 'rows'],
+])(
+  'no operator retries who complained after a bounce, also after a restore from before %s by its %s',
+  async (since, by) => {
+    const it = await storeWith('ada')
+    if (since === 'both') await it.backup()
+    await hear(it.store, [eventOf('hard-bounce', NOW - 4000)], { now: NOW + 1000 })
+    if (since !== 'both') await it.backup()
+    await hear(it.store, [eventOf('complaint', NOW - 2000)], { now: NOW + 2000 })
+    const retry = { id: 'ada', as: 'retry', now: NOW + DAY_MS, next: nextAfter } as const
+    expect(await it.store.course.resolve(retry)).toBe(false)
+    await it.store.close()
+    if (by === 'rows') rmSync(it.journal)
+    await it.restore({ withoutJournal: true })
+    const { course } = await it.open()
+    expect(await course.resolve(retry)).toBe(false)
+  },
+)
+
+test('a bounce that is reported late counts after a restore with an older copy of the journal', async () => {
+  const it = await storeWith('ada')
+  await it.backup()
+  await bounce(it, 'ada', NOW + 10)
+  const { course } = it.store
+  expect(await course.resolve({ id: 'ada', as: 'retry', now: NOW + 2000, next: nextAfter })).toBe(true)
+  await copyFile(it.journal, it.at('copy'))
+  await hear(it.store, [eventOf('hard-bounce', NOW + 1000)], { now: NOW + 3000 })
+  await it.store.close()
+  await copyFile(it.at('copy'), it.journal)
+  await it.restore()
+  const again = await it.open()
+  expect(await again.course.findById('ada')).toMatchObject({ state: 'unsubscribed' })
+  expect(await again.feedback.listSuppressed(9)).toMatchObject([{ cause: 'hard-bounce' }])
+})
 
 test('a restore of an older backup forgets no pause of mail, by an operator or by complaints, and no end of one', async () => {
   const it = await storeWith()
