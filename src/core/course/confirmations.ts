@@ -3,6 +3,7 @@ import { mailboxKey } from '../address.ts'
 import { messageEngine, type QueuedMessage } from '../delivery/messages.ts'
 import { CONFIRMATION, isOutcome } from '../delivery/retries.ts'
 import { DAY_MS, MOST_SKEW_MS } from '../durations.ts'
+import { PlatformError } from '../errors.ts'
 import type { MailAnswer } from '../mail/definition.ts'
 import { type Mail, NOT_CONFIGURED } from '../mail/mailer.ts'
 import { NOTICES } from './definition.ts'
@@ -11,6 +12,7 @@ import { outcomeFields } from './history.ts'
 import { type CourseHost, erasureHashesOf, firstCourse, randomId, storedForm } from './host.ts'
 import { confirmationToken, confirmUrl, hashToken } from './links.ts'
 import { NOTICE_CONFIRMATION_MAIL } from './notices.ts'
+import { NOT_HERE } from './pinned-texts.ts'
 import { type CourseRequest, isUnderWay, type Joining, type TokenAnswer } from './subscription.ts'
 
 /** A confirmation is mailed only while its link works for at least another day. */
@@ -161,6 +163,8 @@ export function createConfirmations(
       if (!mailer.configured) return { kind: 'not_sent', reason: NOT_CONFIGURED }
       const since = timer.monotonic()
       const { id, address, course } = found
+      if (course !== NOTICES && !catalog.find(course))
+        return { kind: 'not_sent', reason: `${NOT_HERE}course ${course}` }
       const { message, suppressed, reason } = await request({ identity, address, course, id }, asked)
       if (message === undefined)
         return { kind: 'not_sent', reason: reason ?? (suppressed ? SUPPRESSED : CAPPED) }
@@ -175,7 +179,12 @@ export function createConfirmations(
     },
     async confirm(token: string): Promise<TokenAnswer> {
       if (!TOKEN.test(token)) return 'invalid'
-      return store.confirm({ begin: await catalog.begin(), tokenHash: hashToken(token), now: clock.now() })
+      const asked = { begin: await catalog.begin(), tokenHash: hashToken(token), now: clock.now() }
+      const answer = await store.confirm(asked)
+      if (answer !== 'no_course') return answer
+      // Its course was taken out, which pauses it, or a replica of before the deploy that brings it was asked.
+      const sentence = 'The course of this link is closed for now; use the link again later.'
+      throw new PlatformError('store_unavailable', sentence)
     },
     /** The answer that `confirm` would give, without changing anything; `use`: it would confirm now. */
     checkToken: async (token: string): Promise<'use' | TokenAnswer> =>

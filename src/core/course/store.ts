@@ -121,7 +121,7 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement>, Keep
    */
   pruneUnconfirmed(before: number): Promise<void>
   /** Confirms by token hash; a second use of the same token says the same. */
-  confirm(input: TokenUse & { readonly begin: Begin }): Promise<TokenAnswer>
+  confirm(input: TokenUse & { readonly begin: Begin }): Promise<TokenAnswer | 'no_course'>
   /** Begins a course, once for each `key`: the same key again answers the same and changes nothing. */
   enrol(
     input: Joining & {

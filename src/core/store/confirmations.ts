@@ -1,7 +1,7 @@
 import { TOKEN_LIFE_MS } from '../course/due.ts'
 import { lessonsKey } from '../course/host.ts'
 import type { CourseStore } from '../course/store.ts'
-import type { Preferences } from '../course/subscription.ts'
+import type { Preferences, TokenAnswer } from '../course/subscription.ts'
 import * as joining from '../course/transitions/enrol.ts'
 import { keptOf } from './erasure.ts'
 import { mailboxes } from './mailboxes.ts'
@@ -97,13 +97,14 @@ export function confirmations(sql: Sql) {
       }),
     checkToken: async (asked) => (await one(readToken(TEXTS.look, asked))).verdict,
     confirm: ({ begin, tokenHash, now }) =>
-      write(function* (): Steps<'confirmed' | 'invalid' | 'expired'> {
+      write(function* (): Steps<TokenAnswer | 'no_course'> {
         const { token, verdict } = yield* readToken(TEXTS.token, { tokenHash, now })
         if (verdict !== 'use' || token === undefined) return verdict === 'use' ? 'invalid' : verdict
         const { timeZone, language } = token
         const current = yield* subscriptions.lock(token.subscription)
         const start = current && begin({ course: current.course, confirmedAt: now, timeZone })
-        if (current === undefined || start === undefined) return 'invalid'
+        if (current === undefined) return 'invalid'
+        if (start === undefined) return 'no_course'
         yield* run(TEXTS.use, { now, tokenHash })
         if (start.pinned) yield* keepPlan(current.course, start.pinned)
         const suppression = (yield* mailboxes.find(current.identity))?.suppression

@@ -215,7 +215,9 @@ describe.each(KEPT)('confirmations on %s', (kind) => {
   test('a held confirmation is neither sent nor an attempt: it leaves when it is resumed, or is recorded when it expired', async () => {
     const it = await world(kind)
     let hold: Hold | undefined = { stream: 'confirmation', at: 0, reason: 'wrong prices' }
-    const course = it.process({}, { held: async (stream) => (stream === hold?.stream ? hold : undefined) })
+    const catalog = createCatalog([courseNamed('quantum'), courseNamed('chess')])
+    const held = async (stream: string) => (stream === hold?.stream ? hold : undefined)
+    const course = it.process({}, { held, catalog })
     expect(await it.ask(course)).toEqual({ status: 'pending', sent: true })
     it.pass(DAY_MS)
     expect(await course.deliverMessages()).toBe(0)
@@ -290,7 +292,9 @@ describe.each(KEPT)('confirmations on %s', (kind) => {
     const it = await world(kind)
     await it.ask()
     const without = it.process({}, { catalog: createCatalog([courseNamed('pottery')]) })
-    expect(await without.confirm(it.token())).toBe('invalid')
+    await expect(without.confirm(it.token())).rejects.toMatchObject({ code: 'store_unavailable' })
+    const reason = 'the platform has no course quantum'
+    expect(await without.confirmAgain(ADA.identity)).toEqual({ kind: 'not_sent', reason })
     expect(await it.other.confirm(it.token())).toBe('confirmed')
     expect(await it.other.find(ADA.identity)).toMatchObject({ state: 'confirmed' })
   })
