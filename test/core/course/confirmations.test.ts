@@ -215,7 +215,7 @@ describe.each(KEPT)('confirmations on %s', (kind) => {
   test('a held confirmation is neither sent nor an attempt: it leaves when it is resumed, or is recorded when it expired', async () => {
     const it = await world(kind)
     let hold: Hold | undefined = { stream: 'confirmation', at: 0, reason: 'wrong prices' }
-    const catalog = createCatalog([courseNamed('quantum'), courseNamed('chess')])
+    const catalog = createCatalog(['quantum', 'pottery', 'chess'].map((id) => courseNamed(id)))
     const held = async (stream: string) => (stream === hold?.stream ? hold : undefined)
     const course = it.process({}, { held, catalog })
     expect(await it.ask(course)).toEqual({ status: 'pending', sent: true })
