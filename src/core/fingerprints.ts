@@ -33,9 +33,14 @@ export type Fingerprint = (
   value: string,
 ) => Promise<string>
 
+let last: { readonly of: string; readonly key: Promise<Buffer> } | undefined
+
 /** Comparable under one token and nonce only. Secrets go through scrypt, so that testing a guess is slow. */
 export async function openFingerprints(token: string, nonce: string): Promise<Fingerprint> {
-  const key = await derive(token, Buffer.from(nonce, 'hex'), 32, COST)
+  const of = `${nonce}${token}`
+  // The services of one daemon are asked with one nonce, and need one key.
+  if (last?.of !== of) last = { of, key: derive(token, Buffer.from(nonce, 'hex'), 32, COST) }
+  const key = await last.key
   return async ({ name, secret }, value) => {
     const bound = createHmac('sha256', key).update(`${name}\0`)
     const made = secret ? await derive(value, bound.digest(), 32, COST) : bound.update(value).digest()
