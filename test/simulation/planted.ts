@@ -446,7 +446,13 @@ const PLANTED: Readonly<Record<string, readonly Planted[]>> = {
       'WHERE until_at <= @now AND from_at >= s.from_at',
     ],
   ],
-  'store/departures.ts': [['forgets in a journal made from rows who came back', '    ...past,\n', '']],
+  'store/departures.ts': [
+    [
+      'forgets in a journal made from rows who came back',
+      "    ...(yield* all<Left & { readonly what: 'unsubscribed' | 'undone' }>(text.past)),\n",
+      '',
+    ],
+  ],
   'store/replay.ts': [
     [
       'brings erased people back by a restore',
