@@ -106,7 +106,7 @@ export const courseDocuments = {
       sentLessons: list(text).describe('Names of the lessons sent.'),
       ...members(time.optional(), 'lastSentAt', 'nextAt', 'consentAt'),
       consentHow: text.optional(),
-      subscription: text.describe('Its id.'),
+      subscription: text.describe('`ID.ENROLMENT`.'),
     }),
   }),
   'course import': versioned({

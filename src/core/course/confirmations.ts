@@ -184,7 +184,7 @@ export function createConfirmations(
       if (answer !== 'no_course') return answer
       // Its course was taken out, which pauses it, or a replica of before the deploy that brings it was asked.
       const sentence = 'The course of this link is closed for now; use the link again later.'
-      throw new PlatformError('store_unavailable', sentence)
+      throw new PlatformError('conflict', sentence)
     },
     /** The answer that `confirm` would give, without changing anything; `use`: it would confirm now. */
     checkToken: async (token: string): Promise<'use' | TokenAnswer> =>

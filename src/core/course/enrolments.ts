@@ -62,7 +62,9 @@ export function createEnrolments(host: CourseHost) {
       address,
       confirmedAt,
       progress,
-      id: subscription && !(await store.findById(subscription)) ? subscription : randomId(host),
+      ...(subscription && !(await store.findById(subscription.id))
+        ? { id: subscription.id, before: Math.max(0, subscription.enrolment - 1) }
+        : { id: randomId(host), before: 0 }),
       identity: await storedForm(host, identity),
       mailboxKey: mailboxKey(identity),
       erasureHashes: erasureHashesOf(host, identity),

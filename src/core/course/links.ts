@@ -60,12 +60,15 @@ export interface LinkParts {
   readonly t: string
 }
 
-export const isSubscriptionId = (text: string) => /^[\w-]{8,40}$/.test(text)
+/** `ID.ENROLMENT`, as links name a subscription; undefined for any other text. */
+export function readSubscription(text: string) {
+  const [, id, enrolment] = /^([\w-]{8,40})\.(\d{1,9})$/.exec(text) ?? []
+  return id === undefined ? undefined : { id, enrolment: Number(enrolment) }
+}
 
 /** The id of the subscription that a link names, whatever its enrolment; undefined for a link that we did not make. */
 export function readUnsubscribeLink(key: string, link: LinkParts): string | undefined {
-  const [, id] = /^([\w-]{8,40})\.\d{1,9}$/.exec(link.s) ?? []
-  return isSameText(link.t, signOf(key, link.s)) ? id : undefined
+  return isSameText(link.t, signOf(key, link.s)) ? readSubscription(link.s)?.id : undefined
 }
 
 export const opensLesson = (key: string, course: string, lesson: string, t: string) =>

@@ -3,7 +3,7 @@ import { type CsvRow, cellValue, csvLine, readCsv } from '../csv.ts'
 import { DAY_MS, instantOf } from '../durations.ts'
 import { isRecord, parsedJson } from '../is-record.ts'
 import { type CourseDefinition, isLanguage, isTimeZone, NOTICES } from './definition.ts'
-import { isSubscriptionId } from './links.ts'
+import { readSubscription } from './links.ts'
 import { isUnderWay, type Subscription } from './subscription.ts'
 
 const FIELDS = [
@@ -40,8 +40,8 @@ export function exported(one: Subscription, sentLessons: readonly string[]) {
     nextAt: isGoing ? time(dueAt) : undefined,
     consentAt: time(at),
     consentHow: how,
-    /** Its id, which is in the links of its mails: an import keeps it, so that they work on. */
-    subscription: one.id,
+    /** Its id and the number of its enrolment, as links of its mails have them: an import keeps both, so that they work on. */
+    subscription: `${one.id}.${one.enrolment}`,
   }
 }
 
@@ -90,14 +90,16 @@ export function readPeople(
     }
     const { fields } = entry
     const { state } = fields
+    const link = readSubscription(fields.subscription)
     // Two people cannot have one: the second gets an id of their own.
-    const subscription = seen.has(fields.subscription) ? '' : fields.subscription
-    const read = newcomer({ ...fields, subscription }, { line, courses, now })
+    const subscription = link && seen.has(link.id) ? undefined : link
+    const read = newcomer(fields, { line, courses, now, subscription })
     if (state === 'unsubscribed' || state === 'unconfirmed') leftOut.push({ line, why: state })
     else if (typeof read === 'string') faults.push({ line, message: read })
     else if (seen.has(`${read.identity} ${read.course}`)) leftOut.push({ line, why: 'repeated' })
     else {
-      for (const one of [`${read.identity} ${read.course}`, subscription]) seen.add(one)
+      seen.add(`${read.identity} ${read.course}`)
+      if (link) seen.add(link.id)
       people.push(read)
     }
   }
@@ -106,7 +108,15 @@ export function readPeople(
 
 function newcomer(
   { address, course: id, state, language, timeZone, sent: count, sentLessons: names, ...fields }: Fields,
-  { line, courses, now }: { readonly line: number } & Parameters<typeof readPeople>[1],
+  {
+    line,
+    courses,
+    now,
+    subscription,
+  }: Parameters<typeof readPeople>[1] & {
+    readonly line: number
+    readonly subscription: ReturnType<typeof readSubscription>
+  },
 ) {
   const parsed = parseAddress(address)
   if (!parsed.ok) return parsed.reason
@@ -143,7 +153,7 @@ function newcomer(
     spelling: parsed.mailbox.address,
     identity: parsed.identity,
     course: course.id,
-    subscription: isSubscriptionId(fields.subscription) ? fields.subscription : undefined,
+    subscription,
     /** Through with the course, however many lessons it has here. */
     isFinished: state === 'finished',
     language: language || undefined,

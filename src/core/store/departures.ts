@@ -60,13 +60,21 @@ function* keepOut(at: number, keys: readonly string[]): Steps<readonly JournalEn
   return hashes.map((hash) => ({ what: 'unsubscribed', at, id: hash, enrolment: 0, hash }))
 }
 
+/** People with the hashes that keep them out of their course. */
+export function* outBy<Person extends Pick<Enrolment, 'id' | 'identity' | 'course'>>(
+  people: readonly Person[],
+) {
+  const hashOf = yield* leftHash()
+  return people.map((person) => {
+    const key = enrolmentKey(person.identity, person.course)
+    const keys = [key, enrolmentKey(person.identity, EVERY_COURSE), person.id]
+    return { person, key, hashes: keys.flatMap((one) => hashOf(one) ?? []) }
+  })
+}
+
 /** Of the keys of enrolments those that somebody left whom the store did not know: only they themselves begin again. */
 export function* leftOf(people: readonly Pick<Enrolment, 'id' | 'identity' | 'course'>[]) {
-  const hashOf = yield* leftHash()
-  const hashed = people.map(({ id, identity, course }) => {
-    const keys = [...[course, EVERY_COURSE].map((one) => enrolmentKey(identity, one)), id]
-    return { key: enrolmentKey(identity, course), hashes: keys.flatMap((key) => hashOf(key) ?? []) }
-  })
+  const hashed = yield* outBy(people)
   const left = yield* keptOf(hashed.flatMap(({ hashes }) => hashes))
   return new Set(hashed.flatMap(({ key, hashes }) => (hashes.some((hash) => left.has(hash)) ? [key] : [])))
 }
@@ -75,7 +83,7 @@ export const TEXTS = (schema = '') => ({
   // Without those whom a bounce alone ended: their suppression ends them again, and leaves it to an operator to retry.
   // A complaint after a bounce is as final as an unsubscribe of then.
   left: `SELECT id, enrolment, identity AS key,
-      CASE WHEN problem_kind = 'suppressed' AND problem_since > unsubscribed_at THEN problem_since ELSE unsubscribed_at END AS at
+      CASE WHEN problem_since > unsubscribed_at THEN problem_since ELSE unsubscribed_at END AS at
     FROM ${schema}subscription s WHERE state = 'unsubscribed' AND unsubscribed_at IS NOT NULL
       AND NOT (coalesce(problem_kind = 'bounced' AND problem_since = unsubscribed_at, false) AND EXISTS (
         SELECT 1 FROM ${schema}mailbox m WHERE m.identity = coalesce(s.person, s.identity) AND m.cause IS NOT NULL))`,
@@ -85,7 +93,7 @@ export const TEXTS = (schema = '') => ({
       AND (e.enrolment < s.enrolment OR (e.kind = 'undone' AND e.enrolment = s.enrolment AND s.state = 'confirmed'))
     ORDER BY e.at`,
   suppressed: `SELECT m.*, (SELECT max(problem_since) FROM ${schema}subscription s
-      WHERE (s.identity = m.identity OR s.person = m.identity) AND problem_kind = 'bounced') AS since
+      WHERE (s.identity = m.identity OR s.person = m.identity) AND problem_kind = 'bounced' AND problem_since = unsubscribed_at) AS since
     FROM ${schema}mailbox m WHERE cause IS NOT NULL`,
   erased: `SELECT hash, created_at AS at FROM ${schema}suppression`,
   held: `SELECT name, paused_at, reason, resumed_at FROM ${schema}breaker`,

@@ -6,6 +6,7 @@ import { type FeedbackStore, releaseChange, suppressionChange } from '../mail/fe
 import { recipientHashes } from '../mail/send-once.ts'
 import { type Secret, secret } from '../secret.ts'
 import { type CopiedRow, PAGE, partsOf } from './copy.ts'
+import { outBy } from './departures.ts'
 import { enrolments } from './enrolments.ts'
 import { byTable, TEXTS as ERASURE, PERSONAL } from './erasure.ts'
 import { feedback } from './feedback.ts'
@@ -75,10 +76,29 @@ export async function replay(sql: Sql, entries: readonly JournalEntry[]): Promis
     if (isNew && hash !== undefined && !gone.has(id))
       count.unsubscribed += await sql.write(() => run(ERASURE.suppress, { hashes: [hash], now }))
     if (before === undefined || !concerns(entry, before)) continue
+    // An import with another address may have taken the id over since.
+    const [own] = await sql.one(outBy([before]))
+    if (hash !== undefined && !own?.hashes.includes(hash)) continue
     await (entry.what === 'unsubscribed' ? unsubscribe : undoUnsubscribe)({ id, now })
     if ((await findById(id))?.state !== before.state) count[entry.what] += 1
   }
+  await leaveAgain(sql, entries)
   return count
+}
+
+/** Ends the enrolments of who left while an earlier restore had lost them: those lines have no id, but a hash of one. */
+async function leaveAgain(sql: Sql, entries: readonly JournalEntry[]): Promise<void> {
+  const out = new Map<string, number>()
+  for (const { id, hash, at } of entries.filter(is('unsubscribed'))) if (id === hash) out.set(id, at)
+  if (out.size === 0) return
+  const { page, unsubscribe } = enrolments(sql)
+  for (let rows = await page(''); rows.length > 0; rows = await page(rows.at(-1)?.id ?? ''))
+    for (const { person, hashes } of await sql.one(outBy(rows))) {
+      const { id, consent, confirmedAt = 0 } = person
+      const now = Math.max(0, ...hashes.map((hash) => out.get(hash) ?? 0))
+      // Who has agreed since began anew.
+      if (now > 0 && now >= (consent?.at ?? confirmedAt)) await unsubscribe({ id, now })
+    }
 }
 
 function is<What extends JournalEntry['what']>(...whats: readonly What[]) {
@@ -98,10 +118,15 @@ async function eraseAgain(sql: Sql, erased: readonly Entry<'erased'>[], keys: re
       byHash.get(hash)?.push(row, ...sent().map((id) => ({ table: 'sent_mail' as const, id })))
   }
   let changed = 0
+  const { findById } = enrolments(sql)
   for (const { hash, at: now, rows } of erased) {
     const { subscription, others = [], invites, logins } = rows
+    const theirs: string[] = []
+    // An import with another address may have taken an id over since.
+    for (const id of [subscription ?? [], others].flat())
+      if (((await findById(id))?.createdAt ?? 0) <= now) theirs.push(id)
     const named: Partial<Record<Found['table'], readonly string[]>> = {
-      subscription: subscription === undefined ? others : [subscription, ...others],
+      subscription: theirs,
       organisation_invite: invites,
       login_request: logins,
     }

@@ -37,10 +37,11 @@ export const confirmRoute = () =>
       }),
       PREFETCHED,
     ],
-    errors: ['token_invalid', 'token_expired', 'store_unavailable'],
+    errors: ['token_invalid', 'token_expired', 'conflict', 'store_unavailable'],
     errorTexts: ({ linkInvalid, linkExpired, notConfirmedYet }) => ({
       token_invalid: linkInvalid,
       token_expired: linkExpired,
+      conflict: notConfirmedYet,
       store_unavailable: notConfirmedYet,
     }),
     handle:

@@ -292,7 +292,7 @@ describe.each(KEPT)('confirmations on %s', (kind) => {
     const it = await world(kind)
     await it.ask()
     const without = it.process({}, { catalog: createCatalog([courseNamed('pottery')]) })
-    await expect(without.confirm(it.token())).rejects.toMatchObject({ code: 'store_unavailable' })
+    await expect(without.confirm(it.token())).rejects.toMatchObject({ code: 'conflict' })
     const reason = 'the platform has no course quantum'
     expect(await without.confirmAgain(ADA.identity)).toEqual({ kind: 'not_sent', reason })
     expect(await it.other.confirm(it.token())).toBe('confirmed')

@@ -17,9 +17,9 @@ import {
   openIncident,
   tellDue,
 } from '../../support/incidents.ts'
-import { nextAfter } from '../../support/learning.ts'
+import { begin, nextAfter } from '../../support/learning.ts'
 import { KEY, NOW, storeWith } from '../../support/restoring.ts'
-import { asked, audited } from '../../support/subscribers.ts'
+import { asked, audited, subscribe } from '../../support/subscribers.ts'
 
 type It = Awaited<ReturnType<typeof storeWith>>
 
@@ -143,18 +143,23 @@ test.each(['from its journal', 'from its rows'])(
 )
 
 test.each([
-  ['both', 'journal'],
-  ['both', 'rows'],
-  ['the complaint', 'journal'],
-  ['the complaint', 'rows'],
-])(
-  'no operator retries who complained after a bounce, also after a restore from before %s by its %s',
-  async (since, by) => {
+  ['both', 'journal', false],
+  ['both', 'rows', false],
+  ['the complaint', 'journal', false],
+  ['the complaint', 'rows', false],
+  ['the complaint', 'journal', true],
+  ['the complaint', 'rows', true],
+] as const)(
+  'no operator retries who complained after a bounce, also after a restore from before %s by its %s (bounced again: %s)',
+  async (since, by, again) => {
     const it = await storeWith('ada')
+    const happens = (kind: 'hard-bounce' | 'complaint', now: number) =>
+      hear(it.store, [eventOf(kind, now - 5000)], { now })
     if (since === 'both') await it.backup()
-    await hear(it.store, [eventOf('hard-bounce', NOW - 4000)], { now: NOW + 1000 })
+    await happens('hard-bounce', NOW + 1000)
     if (since !== 'both') await it.backup()
-    await hear(it.store, [eventOf('complaint', NOW - 2000)], { now: NOW + 2000 })
+    await happens('complaint', NOW + 2000)
+    if (again) await happens('hard-bounce', NOW + 3000)
     const retry = { id: 'ada', as: 'retry', now: NOW + DAY_MS, next: nextAfter } as const
     expect(await it.store.course.resolve(retry)).toBe(false)
     await it.store.close()
@@ -164,6 +169,50 @@ test.each([
     expect(await course.resolve(retry)).toBe(false)
   },
 )
+
+test.each([
+  ['the link', 'journal'],
+  ['the link', 'rows'],
+  ['their provider', 'journal'],
+  ['their provider', 'rows'],
+])(
+  'who left by %s while a restore had lost them is out when a newer backup is restored, from its %s',
+  async (by, from) => {
+    const it = await storeWith('mia')
+    await it.backup()
+    for (const name of ['ada', 'bob']) await subscribe(it.store, name, NOW + 5)
+    await it.backup('newer.sqlite')
+    await it.store.close()
+    await it.restore({ now: NOW + 1000 })
+    const store = await it.open()
+    expect(await store.course.findById('ada')).toBeUndefined()
+    if (by === 'the link') await store.course.unsubscribe({ id: 'ada', now: NOW + 5000 })
+    else await hear(store, [eventOf('unsubscribed', NOW + 5000)], { now: NOW + 5000 })
+    await store.close()
+    if (from === 'rows') rmSync(it.journal)
+    const newer = { from: it.at('newer.sqlite'), now: NOW + 90_000, withoutJournal: true }
+    expect((await it.restore(newer)).replayed).toMatchObject({ unsubscribed: 1 })
+    const { course } = await it.open()
+    const states = ['ada', 'bob', 'mia'].map(async (id) => (await course.findById(id))?.state)
+    expect(await Promise.all(states)).toEqual(['unsubscribed', 'confirmed', 'confirmed'])
+  },
+)
+
+test('an enrolment that took over the id of one that was erased is not erased by a restore', async () => {
+  const it = await storeWith('ada')
+  await it.backup()
+  await it.leave('ada')
+  await it.erase('ada', { now: NOW + 2 })
+  const eve = 'eve@example.com'
+  const request = asked('ada', NOW + 5, { identity: eve, address: eve, mailboxKey: eve, tokenHash: 'of eve' })
+  await it.store.course.requestConfirmation(request)
+  await it.store.course.confirm({ begin, tokenHash: 'of eve', now: NOW + 5 })
+  await it.backup('after.sqlite')
+  await it.store.close()
+  await it.restore({ from: it.at('after.sqlite') })
+  const { course } = await it.open()
+  expect(await course.findById('ada')).toMatchObject({ identity: eve, state: 'confirmed' })
+})
 
 test('a bounce that is reported late counts after a restore with an older copy of the journal', async () => {
   const it = await storeWith('ada')

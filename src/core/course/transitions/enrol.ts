@@ -43,7 +43,7 @@ const UNSTARTED = {
 }
 
 export function newSubscription(
-  joining: Omit<Joining, 'mailboxKey'> & { readonly now: number },
+  joining: Omit<Joining, 'mailboxKey'> & { readonly now: number; readonly before?: number },
 ): SubscriptionRecord {
   const { id, identity, address, course, now: createdAt } = joining
   const who = { id, identity, address, course, createdAt }
@@ -51,7 +51,7 @@ export function newSubscription(
     ...UNSTARTED,
     ...who,
     state: 'unconfirmed',
-    enrolment: 0,
+    enrolment: joining.before ?? 0,
     lessons: 0,
     fence: 0,
     claimedBy: undefined,
