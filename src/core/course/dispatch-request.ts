@@ -9,7 +9,8 @@ type Field = Readonly<Record<'option' | 'help' | 'meaning', string>> & {
  * What a dispatch call may be asked for, of lessons. Each is a parameter of the endpoint, a member of its body, an
  * option of the command (its key in camel case), and a parameter of the statements that look for lessons: what narrows
  * them is a condition of `ASKED_FOR` (`store/counts.ts`), and `nextStep` of the command repeats it. The command has to
- * refuse names that do not exist, as `cli/course/enrolments.ts` does. The rest comes from here.
+ * refuse names that do not exist, by `unknownName` over `context.platform`; the endpoint finds nothing for them. The rest
+ * comes from here.
  */
 const FIELDS = {
   limit: {

@@ -11,7 +11,7 @@ type Failure = Extract<Outcome, { kind: 'transient' }>['scope'] | 'refused' | 'd
  * names the page that lists them. A run asks the row; `refusals.ts` finds out whether a `judged` one is about all mail.
  */
 export const FAILURES: Readonly<Record<Failure, Rule>> = {
-  /** It may be taken later: greylisting, a full disk, an API's 5xx. */
+  /** It may be taken later: greylisting, a full disk, an API's 5xx; every failure of an alert's webhook. */
   message: { problem: 'failed', counts: true, tries: 'most', run: 'goes on' },
   /** Refused for good, or refused as `sender` while others are taken. */
   refused: { problem: 'failed', counts: true, tries: 1, run: 'judged' },

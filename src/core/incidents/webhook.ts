@@ -35,7 +35,7 @@ function cutBytes(text: string, most: number): string {
 
 const plain = ({ title, lines }: AlertText, most: number) => shortened([title, ...lines].join('\n'), most)
 
-/** A row for each format. What a message quotes can neither mention people nor format itself: its test asks for each. */
+/** A row for each format. What a message quotes can neither mention people nor format itself: `HARMLESS` in its test says of each. */
 const FORMATS = {
   // Standard Webhooks, for programs and for every address that no other format recognizes.
   json: { isFor: () => false, request: standardWebhook },

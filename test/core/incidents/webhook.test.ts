@@ -244,6 +244,18 @@ test('PagerDuty gets one alert for an incident: triggered, acknowledged, resolve
   expect(event('opened', 'https://events.pagerduty.com/v2/enqueue?routing_key=r').routing_key).toBe('r')
 })
 
+/** What a body is like whose quotes mention nobody and format nothing; anything where texts are shown as they are. */
+const HARMLESS: Readonly<Record<(typeof engineVariables.ALERT_WEBHOOK_FORMAT.of)[number], RegExp>> = {
+  slack: /^[^<]*$/,
+  // Backslashes are doubled in JSON.
+  discord: /\\\\\*\\\\\*bold\\\\\*\\\\\* \\\\\[here\\\\\]/,
+  teams: /^/,
+  telegram: /^/,
+  ntfy: /^/,
+  pagerduty: /^/,
+  json: /^/,
+}
+
 test.each(engineVariables.ALERT_WEBHOOK_FORMAT.of)(
   'a hostile reason of any length harms nothing in %s',
   (to) => {
@@ -262,8 +274,7 @@ test.each(engineVariables.ALERT_WEBHOOK_FORMAT.of)(
     expect(shown.replaceAll('\\', '')).toContain('platformctl alert ack abc')
     expect(Buffer.byteLength(body)).toBeLessThan(4096)
     for (const value of Object.values(headers)) expect(value).toMatch(/^[ -~]*$/)
-    if (to === 'slack') expect(body).not.toContain('<')
-    if (to === 'discord') expect(JSON.parse(body).content).toContain('\\*\\*bold\\*\\* \\[here\\]')
+    expect(body).toMatch(HARMLESS[to])
   },
 )
 
