@@ -64,7 +64,7 @@ export function createEnrolments(host: CourseHost) {
       progress,
       ...(subscription && !(await store.findById(subscription.id))
         ? { id: subscription.id, before: Math.max(0, subscription.enrolment - 1) }
-        : { id: randomId(host), before: 0 }),
+        : { id: randomId(host) }),
       identity: await storedForm(host, identity),
       mailboxKey: mailboxKey(identity),
       erasureHashes: erasureHashesOf(host, identity),

@@ -170,7 +170,7 @@ export interface Joining extends Preferences, Pick<SubscriptionRecord, 'identity
 
 /** Somebody to import into a course, with lessons that were sent elsewhere. */
 export interface Arrival extends Joining {
-  /** The enrolments that came before this one elsewhere, if it is of the same id. */
+  /** The enrolments that came before this one, if its id is that of the import. */
   readonly before?: number
   readonly consent: Consent
   readonly start: Start

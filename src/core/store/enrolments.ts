@@ -19,7 +19,8 @@ import { enrolmentKey, history, subscriptions } from './subscriptions.ts'
 
 export const TEXTS = {
   requested: 'SELECT subscription AS id, enrolment FROM enrol_request WHERE key = @key',
-  keepRequest: 'INSERT INTO enrol_request (key, subscription, enrolment) VALUES (@key, @id, @enrolment)',
+  keepRequest:
+    'INSERT INTO enrol_request (key, subscription, enrolment) VALUES (@key, @id, @enrolment) ON CONFLICT DO NOTHING',
   replaceLinks: `UPDATE confirmation SET replaced = true WHERE subscription = @id AND used_at IS NULL AND NOT replaced`,
   ask: `UPDATE confirmation SET language = coalesce(@language, language), time_zone = coalesce(@timeZone, time_zone)
     WHERE subscription = @id AND used_at IS NULL`,
@@ -35,6 +36,9 @@ export const TEXTS = {
   removed: `SELECT course, count(*) AS people FROM subscription WHERE course NOT IN (SELECT value FROM {each @known})
     AND state = 'confirmed' AND {length sent_days} < lessons GROUP BY course ORDER BY {byBytes course}`,
 }
+
+/** Under which an id of an import is kept of somebody who is known by another. No key of a program begins so. */
+const linkKey = (id: string) => ` link ${id}`
 
 export function enrolments(sql: Sql) {
   const { one, write } = sql
@@ -70,6 +74,11 @@ export function enrolments(sql: Sql) {
     yield* lock(SPACE.mailbox, mailboxKey)
     const key = enrolmentKey(identity, course)
     const known = yield* subscriptions.lockKey(key)
+    if (known && arrival.before !== undefined && !dryRun)
+      yield* run(TEXTS.keepRequest, {
+        ...{ id: known.id, enrolment: known.enrolment },
+        key: linkKey(arrival.id),
+      })
     const listed = known && (yield* mailboxes.cleared(known))
     const refusal = (listed && joining.admitRefusal(listed)) ?? (left.has(key) ? 'unsubscribed' : undefined)
     if (refusal !== undefined || dryRun) return refusal ?? 'imported'
@@ -81,6 +90,11 @@ export function enrolments(sql: Sql) {
     const entry = { at: now, kind: 'confirmed', enrolment, day: 0, source: 'import' } as const
     yield* history.remember([id, { ...entry, reason: arrival.consent.how }])
     return 'imported'
+  }
+  /** The id of a link, or of the enrolment that somebody whom a restore had lost began before an import brought them back. */
+  function* linkedTo(id: string): Steps<string | undefined> {
+    const found = yield* subscriptions.find(id)
+    return (found ?? (yield* first<{ id: string }>(TEXTS.requested, { key: linkKey(id) })))?.id
   }
   const findPerson = (identity: string) => one(subscriptions.ofPerson(identity))
   return {
@@ -131,13 +145,17 @@ export function enrolments(sql: Sql) {
     page: (after) => one(subscriptions.list(TEXTS.page, { after })),
     unsubscribe: (input) =>
       write(function* () {
-        const { id, now } = input
-        yield* change(input, { kind: 'unsubscribed' }, (one) => unsubscribe(one, now))
-        if (!(yield* subscriptions.find(id))) yield* journal(...(yield* leaveLost(now, id)))
+        const { now } = input
+        const id = yield* linkedTo(input.id)
+        if (id === undefined) yield* journal(...(yield* leaveLost(now, input.id)))
+        else yield* change({ ...input, id }, { kind: 'unsubscribed' }, (one) => unsubscribe(one, now))
       }),
     async undoUnsubscribe(input) {
-      const { id, now: at } = input
-      const undone = await write(() => change(input, { kind: 'undone' }, (one) => undoUnsubscribe(one, at)))
+      const { now: at } = input
+      const id = (await one(linkedTo(input.id))) ?? input.id
+      const undone = await write(() =>
+        change({ id, now: at }, { kind: 'undone' }, (one) => undoUnsubscribe(one, at)),
+      )
       // After the commit: if the store lost it, a restore would mail somebody who left.
       if (undone) await sql.journal({ what: 'undone', at, id, enrolment: undone.enrolment })
     },

@@ -116,6 +116,26 @@ test.each(['before', 'after'])(
   },
 )
 
+test.each(['asked', 'confirmed'])(
+  'who has %s again before an import is out by the link of an old mail',
+  async (again) => {
+    const lost = await courseWith(0, { catalog })
+    const ada = { spelling: 'ada@example.com', identity: 'ada@example.com', course: 'daily' }
+    await lost.course.enrol(ada)
+    await lost.course.dispatch({ limit: 1 })
+    const exported = CSV_HEAD + (await all(lost.course.people())).map(personLine).join('')
+    const it = await courseWith(0, { catalog })
+    await (again === 'asked' ? it.course.subscribe(ada) : it.course.enrol(ada))
+    for (const _ of 'twice')
+      await all(it.course.admit(reading(exported).people, { dryRun: false, file: 'lost.csv' }, OPS))
+    const old = linkOf(lost.messages[0])
+    await it.course.unsubscribe(old)
+    expect(await it.course.find(ada.identity, 'daily')).toMatchObject({ state: 'unsubscribed' })
+    await it.course.undoUnsubscribe(old)
+    expect(await it.course.find(ada.identity, 'daily')).toMatchObject({ state: 'confirmed' })
+  },
+)
+
 test('an id that is taken, or that two people have, is given to nobody else', async () => {
   const it = await courseWith(0, { catalog })
   const list = ['ada', 'bob', 'cai'].map(
