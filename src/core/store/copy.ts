@@ -113,7 +113,6 @@ const refusing = (table: string) => (error: unknown) => {
   const code = codeOf(error instanceof Error && error.cause ? error.cause : error)
   const isRow = /^(?:22|23|54)|^SQLITE_(?:CONSTRAINT|MISMATCH|TOOBIG)/.test(code)
   if (!isRow && !(error instanceof RangeError)) throw error
-  throw refusalFor(
-    error,
-  )`a row of ${table} does not fit the other store (${code || 'it is too large'}): platformctl db verify names rows that are wrong; nothing was copied.`
+  const refuse = refusalFor(error)
+  throw refuse`a row of ${table} does not fit the other store (${code || 'it is too large'}): platformctl db verify names rows that are wrong; nothing was copied.`
 }

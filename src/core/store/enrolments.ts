@@ -154,7 +154,7 @@ export function enrolments(sql: Sql) {
       const { now: at } = input
       const id = (await one(linkedTo(input.id))) ?? input.id
       const undone = await write(() =>
-        change({ id, now: at }, { kind: 'undone' }, (one) => undoUnsubscribe(one, at)),
+        change({ ...input, id }, { kind: 'undone' }, (one) => undoUnsubscribe(one, at)),
       )
       // After the commit: if the store lost it, a restore would mail somebody who left.
       if (undone) await sql.journal({ what: 'undone', at, id, enrolment: undone.enrolment })

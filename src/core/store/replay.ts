@@ -76,9 +76,9 @@ export async function replay(sql: Sql, entries: readonly JournalEntry[]): Promis
     if (isNew && hash !== undefined && !gone.has(id))
       count.unsubscribed += await sql.write(() => run(ERASURE.suppress, { hashes: [hash], now }))
     if (before === undefined || !concerns(entry, before)) continue
-    // An import with another address may have taken the id over since.
-    const [own] = await sql.one(outBy([before]))
-    if (hash !== undefined && !own?.hashes.includes(hash)) continue
+    // An import with another address may have taken the id over since. In doubt, who left stays out.
+    const [{ hashes = [] } = {}] = before.createdAt > now ? await sql.one(outBy([before])) : []
+    if (hash !== undefined && hashes.length > 0 && !hashes.includes(hash)) continue
     await (entry.what === 'unsubscribed' ? unsubscribe : undoUnsubscribe)({ id, now })
     if ((await findById(id))?.state !== before.state) count[entry.what] += 1
   }

@@ -180,7 +180,7 @@ test('an hour that is done is logged and ended, and the minutes after it retry w
   expect(it.told.at(-1)).toBe('minute_failed {"fault":"TypeError"}')
 })
 
-test('an hour whose end the store does not take is told as done to nobody', async () => {
+test('an hour is not reported as done before the store has recorded it', async () => {
   const it = await hours({ store: { endHour: () => Promise.reject(new TypeError('read only')) } })
   await it.look()
   expect(it.told).toEqual([

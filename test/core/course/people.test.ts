@@ -94,20 +94,25 @@ describe.each(KEPT)('on %s', (kind) => {
   })
 })
 
+/** Somebody of a store that was lost, as it exported her, and the link of a mail from there. */
+async function lostAda() {
+  const lost = await courseWith(0, { catalog })
+  const ada = { spelling: 'ada@example.com', identity: 'ada@example.com', course: 'daily' }
+  await lost.course.enrol(ada)
+  await lost.course.dispatch({ limit: 1 })
+  const exported = CSV_HEAD + (await all(lost.course.people())).map(personLine).join('')
+  return { ada, people: reading(exported).people, link: linkOf(lost.messages[0]) }
+}
+
 test.each(['before', 'after'])(
   'somebody whom a restore has lost is out by the link of a mail, used %s the import that brings people back',
   async (when) => {
-    const lost = await courseWith(0, { catalog })
-    const ada = { spelling: 'ada@example.com', identity: 'ada@example.com', course: 'daily' }
-    await lost.course.enrol(ada)
-    await lost.course.dispatch({ limit: 1 })
-    const exported = CSV_HEAD + (await all(lost.course.people())).map(personLine).join('')
+    const { ada, people, link } = await lostAda()
     const restored = await courseWith(0, { catalog })
     await restored.store.getOrCreate('address_key', () => 'a key')
-    const uses = () => restored.course.unsubscribe(linkOf(lost.messages[0]))
+    const uses = () => restored.course.unsubscribe(link)
     if (when === 'before') await uses()
-    const imports = () =>
-      all(restored.course.admit(reading(exported).people, { dryRun: false, file: 'lost.csv' }, OPS))
+    const imports = () => all(restored.course.admit(people, { dryRun: false, file: 'lost.csv' }, OPS))
     expect(await imports()).toMatchObject([{ became: when === 'before' ? 'unsubscribed' : 'imported' }])
     await uses()
     const found = await restored.course.find(ada.identity, 'daily')
@@ -119,19 +124,13 @@ test.each(['before', 'after'])(
 test.each(['asked', 'confirmed'])(
   'who has %s again before an import is out by the link of an old mail',
   async (again) => {
-    const lost = await courseWith(0, { catalog })
-    const ada = { spelling: 'ada@example.com', identity: 'ada@example.com', course: 'daily' }
-    await lost.course.enrol(ada)
-    await lost.course.dispatch({ limit: 1 })
-    const exported = CSV_HEAD + (await all(lost.course.people())).map(personLine).join('')
+    const { ada, people, link } = await lostAda()
     const it = await courseWith(0, { catalog })
     await (again === 'asked' ? it.course.subscribe(ada) : it.course.enrol(ada))
-    for (const _ of 'twice')
-      await all(it.course.admit(reading(exported).people, { dryRun: false, file: 'lost.csv' }, OPS))
-    const old = linkOf(lost.messages[0])
-    await it.course.unsubscribe(old)
+    for (const _ of 'twice') await all(it.course.admit(people, { dryRun: false, file: 'lost.csv' }, OPS))
+    await it.course.unsubscribe(link)
     expect(await it.course.find(ada.identity, 'daily')).toMatchObject({ state: 'unsubscribed' })
-    await it.course.undoUnsubscribe(old)
+    await it.course.undoUnsubscribe(link)
     expect(await it.course.find(ada.identity, 'daily')).toMatchObject({ state: 'confirmed' })
   },
 )
