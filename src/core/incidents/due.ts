@@ -1,4 +1,5 @@
 import { HOUR_MS, MINUTE_MS } from '../durations.ts'
+import { ABOUT_PAUSES } from './conditions.ts'
 import type { Hearing, MessageKind, MessageRecord, QueuedAlert, StoredIncident } from './incident.ts'
 
 export const REMINDER_MS = 4 * HOUR_MS
@@ -9,19 +10,30 @@ const LASTS_MS = 10 * MINUTE_MS
 /** An alert that a channel sends next about an incident, and not before when. */
 type PlannedAlert = Omit<QueuedAlert, 'leaves'>
 
-/** The next alert for each incident and channel, if any. `incidents` hold all that opened since the last reminder. */
+/**
+ * The next alert for each incident and channel, if any. `incidents` hold all that opened since the last reminder;
+ * `quietUntil` is the end of the last silence, because nobody can acknowledge what nobody was told.
+ */
 export function plannedAlerts(
   incidents: readonly StoredIncident[],
   told: readonly MessageRecord[],
   channels: readonly Hearing[],
   now: number,
+  quietUntil = 0,
 ): readonly PlannedAlert[] {
   return incidents.flatMap((incident) =>
     channels.flatMap((hearing) => {
       const { name: channel, takes = () => true } = hearing
       const heard = told.filter((one) => one.channel === channel)
       const records = heard.filter((one) => one.incident === incident.id)
-      const next = nextAlert(incident, hearing, records, isFlapping(incident, incidents, heard), now)
+      const next = nextAlert(
+        incident,
+        hearing,
+        records,
+        isFlapping(incident, incidents, heard),
+        now,
+        quietUntil,
+      )
       if (next === undefined || !takes(next.kind, incident)) return []
       return { incident: incident.id, channel, ...next }
     }),
@@ -30,11 +42,12 @@ export function plannedAlerts(
 
 /** What was tried counts as sent, because it may have arrived; what was not given up is tried again. */
 function nextAlert(
-  { openedAt, closedAt, acknowledgedAt }: StoredIncident,
+  { cause, openedAt, closedAt, acknowledgedAt }: StoredIncident,
   { afterMs }: Hearing,
   records: readonly MessageRecord[],
   isFlapping: boolean,
   now: number,
+  quietUntil: number,
 ): Pick<PlannedAlert, 'kind' | 'at'> | undefined {
   const recordOf = (kind: MessageKind) => records.find((one) => one.kind === kind)
   const isLeft = (kind: MessageKind) => (recordOf(kind)?.outcome ?? 'pending') === 'pending'
@@ -43,8 +56,10 @@ function nextAlert(
   // An incident that closed, or that somebody acknowledged, before its first alert was sent raises none.
   if (!isTold && (closedAt ?? acknowledgedAt) !== undefined) return undefined
   if (closedAt !== undefined) return once('closed', closedAt)
-  const heldMs = isTold ? 0 : Math.max(afterMs ?? 0, isFlapping ? LASTS_MS : 0)
-  const opened = once('opened', openedAt + heldMs)
+  const toldAt =
+    afterMs === undefined || ABOUT_PAUSES.includes(cause) ? openedAt : Math.max(openedAt, quietUntil)
+  const from = isTold ? openedAt : Math.max(toldAt + (afterMs ?? 0), openedAt + (isFlapping ? LASTS_MS : 0))
+  const opened = once('opened', from)
   if (opened) return opened
   if (acknowledgedAt !== undefined) return once('acknowledged', acknowledgedAt)
   if (afterMs !== undefined) return undefined

@@ -7,7 +7,7 @@ import { plannedAlerts, REMINDER_MS } from '../incidents/due.ts'
 import * as model from '../incidents/incident.ts'
 import { LEASE_MS } from '../lease.ts'
 import { dueText, noticeSteps as notices, messageSteps as queue } from './messages.ts'
-import { addAudit, all, first, insertRows, lock, run, SPACE, type Sql, type Steps } from './sql.ts'
+import { addAudit, all, first, insertRows, lock, run, SPACE, type Sql, type Steps, scalar } from './sql.ts'
 
 const OPENED =
   'id, cause, service, reason, affected, opened_at, seen_at, closed_at, acknowledged_at, acknowledged_by'
@@ -125,6 +125,12 @@ export const TEXTS = {
     WHERE from_at <= @now AND until_at > @now AND NOT EXISTS (
       SELECT 1 FROM silence WHERE until_at = from_at AND from_at >= s.from_at AND from_at <= @now)
     ORDER BY until_at DESC LIMIT 1`,
+  // Until when alerts have been held, by a silence or a pause; a silence without length ends those before it.
+  quietUntil: `SELECT max(at) AS at FROM (
+    SELECT (SELECT min(until_at) FROM silence e WHERE e.from_at = s.from_at OR (e.from_at > s.from_at AND e.until_at = e.from_at)) AS at
+    FROM silence s WHERE s.from_at <= @now AND s.until_at > s.from_at
+    UNION ALL SELECT CASE WHEN paused_at IS NULL THEN resumed_at ELSE @now END FROM breaker
+    WHERE name = 'stream alert' AND (paused_at IS NOT NULL OR resumed_at <= @now)) AS quiet`,
 }
 
 type AnnouncementRow = Omit<model.Announcement, 'translations'> & { translations: string | undefined }
@@ -174,17 +180,20 @@ export function incidents({ one, read, write }: Sql): model.IncidentStore {
   /** Queues what comes next on these channels, and takes out what does not. */
   function* plan({ incidents: about, messages }: Told, channels: readonly model.Hearing[], now: number) {
     if (about.length === 0 || channels.length === 0) return
-    const planned = plannedAlerts(about, messages, channels, now).map(({ incident, channel, kind, at }) => ({
-      id: `alert.${incident}.${channel}`,
-      stream: 'alert',
-      key: `alert.${incident}.${kind}.${channel}`,
-      subject: incident,
-      channel,
-      payload: JSON.stringify({ incident, kind, channel } satisfies model.MessageKey),
-      createdAt: at,
-      expiresAt: at + model.INCIDENTS_KEPT.ms,
-      nextAttemptAt: at,
-    }))
+    const quietUntil = yield* scalar<number>(TEXTS.quietUntil, { now })
+    const planned = plannedAlerts(about, messages, channels, now, quietUntil).map(
+      ({ incident, channel, kind, at }) => ({
+        id: `alert.${incident}.${channel}`,
+        stream: 'alert',
+        key: `alert.${incident}.${kind}.${channel}`,
+        subject: incident,
+        channel,
+        payload: JSON.stringify({ incident, kind, channel } satisfies model.MessageKey),
+        createdAt: at,
+        expiresAt: at + model.INCIDENTS_KEPT.ms,
+        nextAttemptAt: at,
+      }),
+    )
     yield* run(TEXTS.unplan, {
       incidents: about.map(({ id }) => id),
       channels: channels.map(({ name }) => name),

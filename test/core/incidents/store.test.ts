@@ -137,13 +137,47 @@ describe.each(STORES.filter((kind) => kind !== 'memory'))('%s', (kind) => {
     expect(told).toEqual([])
     await send(900_000)
     expect(told).toEqual([])
-    for (const at of [900_001, 900_002, 5 * HOUR_MS]) await send(at)
+    // Until the silence ended, nobody was told that they could acknowledge.
+    for (const at of [900_001, 1_800_000]) await send(at)
+    expect(told).toEqual([])
+    for (const at of [1_800_001, 1_800_002, 5 * HOUR_MS]) await send(at)
     expect(told).toEqual(['unseen opened'])
     await first.acknowledge({ id: 'unseen', now: NOW + 6 * HOUR_MS, by: 'ada' })
     await send(6 * HOUR_MS)
     await closeIncident(first, 'unseen', NOW + 7 * HOUR_MS, NOW)
     for (const at of [7, 8]) await send(at * HOUR_MS)
     expect(told).toEqual(['unseen opened', 'unseen acknowledged', 'unseen closed'])
+  })
+
+  test('an escalation counts from when alerts were let go: of a silence, also one that was ended, and of a pause, but not of what leaves during them', async () => {
+    const { incidents, sending } = await openTestStore(await addressOf(kind))
+    await openIncident(incidents, incident('a'))
+    await openIncident(incidents, incident('p', 'courses_paused'))
+    const escalation = [{ name: 'escalation', afterMs: 900_000 }]
+    const escalates = async (after: number) => {
+      await change(incidents, NOW + after, {}, escalation)
+      return (await incidents.queuedAlerts())
+        .map((one) => `${one.incident} ${(one.at - NOW) / 1000}`)
+        .toSorted()
+    }
+    const silence = (from: number, until: number) =>
+      incidents.silence({ from: NOW + from, until: NOW + until, reason: 'deploy', by: 'ci' })
+    await silence(-9000, -8000)
+    expect(await escalates(0)).toEqual(['a 900', 'p 900'])
+    await silence(1000, 5_000_000)
+    await silence(2000, 3000)
+    expect(await escalates(2000)).toEqual(['a 5900', 'p 900'])
+    await silence(4000, 4000)
+    expect(await escalates(5000)).toEqual(['a 904', 'p 900'])
+    await sending.pause({
+      streams: ['alert'],
+      now: NOW + 6000,
+      reason: 'a storm',
+      audit: audited('pause', NOW),
+    })
+    expect(await escalates(7000)).toEqual(['a 907', 'p 900'])
+    await sending.resume({ streams: ['alert'], now: NOW + 10_000, audit: audited('resume', NOW) })
+    expect(await escalates(9_000_000)).toEqual(['a 910', 'p 900'])
   })
 
   test('the timeline of an incident or an announcement is kept as long as it', async () => {
