@@ -143,6 +143,7 @@ test('a service that runs the file is the same, and each kind of difference is n
     RATE_LIMIT_PER_MINUTE: '987654',
     BUILD_STAMP: 'second',
     OTHERS: 'x',
+    BLANK: '',
   }
   const shown = (format: string) => verify(file, ['--url', url, '--format', format])
   const [json, text, github, sarif] = await Promise.all([

@@ -4,6 +4,7 @@ import type { Message } from '../../src/core/mail/mailer.ts'
 import type { Store } from '../../src/core/store/store.ts'
 import { handlersOf, openPlatform } from '../../src/daemon/platform.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
+import { tokenIn } from '../support/course.ts'
 import { asking } from '../support/opened.ts'
 import { addressOf, openTestStore } from '../support/stores.ts'
 import { keepingTransport } from '../support/test-transport.ts'
@@ -225,6 +226,12 @@ test('a program subscribes a person by double opt-in, and learns nothing about t
   expect(await courses.list({ email: 'ada@example.com' })).toMatchObject([
     { state: 'unconfirmed', lessons: 2 },
   ])
+  await courses.subscribe({ ...asked, email: 'eve@example.com' })
+  const course = await it.platform.course()
+  await course.close()
+  await course.confirm(tokenIn(it.messages[1]))
+  const { email: _, ...wanted } = asked
+  expect(await course.find('eve@example.com')).toMatchObject({ state: 'confirmed', ...wanted })
   expect(await courses.set({ email: 'ada@example.com', language: 'en' })).toEqual({ enrolments: 1 })
   await expect(courses.subscribe({ email: 'ada' })).rejects.toMatchObject({ issues: [{ path: 'email' }] })
   const nowhere = courses.set({ email: 'ada@example.com', timeZone: 'Mars/Olympus' })

@@ -290,5 +290,6 @@ test('paths start at the folder that the definition names, when it names one', a
   const folder = await emptyFolder()
   await writeFile(path.join(folder, '1.md'), '')
   const definition = { preset: 'base', folder, courses: { firing: { lessons: '.' } } }
-  expect(resolvePlatform(definition, { folder: '/nowhere' }).courses[0]?.lessons).toEqual(['firing-1'])
+  const found = resolvePlatform(definition, { folder: '/nowhere', file: 'kiln.ts' })
+  expect([found.courses[0]?.lessons, found.definition?.assets]).toEqual([['firing-1'], [folder]])
 })

@@ -7,6 +7,7 @@ import { zones } from '../../../src/core/course/zones.ts'
 import { cellValue, csvLine, readCsv } from '../../../src/core/csv.ts'
 import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
 import type { StoreAddress } from '../../../src/core/env/settings.ts'
+import { secret } from '../../../src/core/secret.ts'
 import { openMaintenance } from '../../../src/core/store/open.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { byHand } from '../../support/by-hand.ts'
@@ -127,13 +128,36 @@ test.each(['asked', 'confirmed'])(
     const { ada, people, link } = await lostAda()
     const it = await courseWith(0, { catalog })
     await (again === 'asked' ? it.course.subscribe(ada) : it.course.enrol(ada))
-    for (const _ of 'twice') await all(it.course.admit(people, { dryRun: false, file: 'lost.csv' }, OPS))
+    for (const dryRun of [true, false, false]) {
+      await all(it.course.admit(people, { dryRun, file: 'lost.csv' }, OPS))
+      // A link of hers is kept with her, and by a dry run with nobody.
+      expect(await byHand(it.address, 'SELECT * FROM enrol_request')).toHaveLength(dryRun ? 0 : 1)
+    }
     await it.course.unsubscribe(link)
     expect(await it.course.find(ada.identity, 'daily')).toMatchObject({ state: 'unsubscribed' })
     await it.course.undoUnsubscribe(link)
     expect(await it.course.find(ada.identity, 'daily')).toMatchObject({ state: 'confirmed' })
   },
 )
+
+test('nobody who was erased under an earlier key is imported or enrolled', async () => {
+  const { ada, people } = await lostAda()
+  const it = await courseWith(0, { catalog })
+  await it.course.erase(ada.identity)
+  const later = it.open(it.store.course, { more: { addressKey: secret('another key for addresses') } })
+  const imported = await all(later.admit(people, { dryRun: false, file: 'lost.csv' }, OPS))
+  expect(imported).toMatchObject([{ became: 'erased' }])
+  expect(await later.enrol(ada)).toEqual({ enrolled: false, reason: 'erased' })
+})
+
+test('an export says of a lesson that waits for its next attempt when it was due', async () => {
+  const it = await courseWith(0, { catalog })
+  await it.course.enrol({ spelling: 'ada@example.com', identity: 'ada@example.com', course: 'daily' })
+  it.answer(() => ({ kind: 'transient', scope: 'message', reason: 'the mailbox is full' }))
+  it.pass(HOUR_MS)
+  expect(await it.course.dispatch({ limit: 1 })).toMatchObject({ failed: 1 })
+  expect(await all(it.course.people())).toMatchObject([{ nextAt: new Date(START).toISOString() }])
+})
 
 test('an id that is taken, or that two people have, is given to nobody else', async () => {
   const it = await courseWith(0, { catalog })
