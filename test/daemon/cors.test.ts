@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { emptyFolder } from '../support/folder.ts'
 import { opened } from '../support/opened.ts'
 
 const CONFIGURED = { CORS_ALLOWED_ORIGINS: 'https://www.example.com, https://app.example.com:8443' }
@@ -78,6 +79,9 @@ test('scripts on the configured origins may subscribe and send events, and call 
     expect(answered(await post(`${subscribe}?x=1`, { email }, { Origin: ORIGIN }))).toEqual([status, ORIGIN])
   const tooLong = `${subscribe}?x=${'1'.repeat(5000)}`
   expect(answered(await post(tooLong, {}, { Origin: ORIGIN }))).toEqual([414, ORIGIN])
+  const away = opened({ env: { ...CONFIGURED, STORE_URL: `sqlite:${await emptyFolder()}` } })
+  const asked = away.post(subscribe, { email: 'ada@example.com' }, { Origin: ORIGIN })
+  expect(answered(await asked)).toEqual([503, ORIGIN])
   for (const from of [EVIL, 'null', 'http://localhost:3000'])
     expect(answered(await preflight(subscribe, from))).toEqual([204, null])
   const events = [{ kind: 'page.viewed', at: Date.now(), properties: {} }]

@@ -20,9 +20,10 @@ async function hours() {
   const look = async () => {
     await start(await openAt()).stop()
   }
-  const start = (store: Store) =>
+  const start = (store: Store, onDone = (_: string) => {}) =>
     startSchedule({
       store,
+      onDone,
       clock: { now: () => now },
       log: silentLog,
       run: async (signal) => {
@@ -143,6 +144,18 @@ test('an hour whose process stopped before its work was done is run again', asyn
   await look()
   await look()
   expect(runs).toHaveLength(2)
+})
+
+test('an hour is told as completed once the store has it, and not while that cannot be written', async () => {
+  const { store, start, pass } = await hours()
+  const found = await store()
+  const done: string[] = []
+  const full = { ...found, endHour: () => Promise.reject(new Error('the disk is full')) }
+  for (const one of [full, found, found]) {
+    await start(one, (hour) => done.push(hour)).stop()
+    pass(4 * MINUTE_MS)
+  }
+  expect(done).toEqual(['2026-10-25T01'])
 })
 
 test('an hour whose process was killed is run again three minutes later, and not while the process lives', async () => {

@@ -582,16 +582,17 @@ test('a copy of an older report is none, also after the platform has started aga
   const reports: string[] = []
   const warn = (event: string) => reports.push(event)
   const home = await platform(undefined, { log: { ...silentLog, warn } })
+  const now = Date.now()
   const report = async (ago: number) => {
     const outage = { seconds: 60, reason: 'nothing listens there' }
-    const text = JSON.stringify({ name: 'a', nonce: 'n'.repeat(24), at: Date.now() - ago, outage })
+    const text = JSON.stringify({ name: 'a', nonce: 'n'.repeat(24), at: now - ago, outage })
     const authorization = `Bearer ${tokenOf(text, secret(SECRETS.a))}`
     return (await fetch(`${home.url}/api/witness`, { headers: { authorization } })).status
   }
   expect([await report(10 * 60_000), await report(-10 * 60_000)]).toEqual([200, 200])
   expect(reports).not.toContain('witness_outage')
-  expect(await report(0)).toBe(200)
-  expect(reports).toContain('witness_outage')
+  expect([await report(0), await report(0)]).toEqual([200, 200])
+  expect(reports.filter((event) => event === 'witness_outage')).toHaveLength(1)
 })
 
 test('what a platform signs is kept only in the form of a status, so that one that was broken into writes no other file of its witness and does not end it', () => {

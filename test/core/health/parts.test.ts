@@ -109,6 +109,11 @@ test('mail is asked with deep alone, and says why it fails, that courses are pau
   expect(await told(mailProbe, { ...MAIL, ...paused })).toBe(
     'degraded, checked: courses are paused: many bounced',
   )
+  const alike = { at: 1, reason: 'new pager' }
+  const mailHolds = async () => (['alert', 'mail'] as const).map((stream) => ({ stream, ...alike }))
+  expect(await told(mailProbe, { ...MAIL, mailHolds })).toBe(
+    'degraded, checked: mail is paused (alert, mail): new pager',
+  )
   // The operator's words are for operators: for no shallow request, and for no deep one that needs no token.
   const open = { ...MAIL, settings: { mail: {}, health: {} } }
   for (const one of [

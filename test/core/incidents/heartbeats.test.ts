@@ -19,6 +19,8 @@ describe.each(STORES.filter((kind) => kind !== 'memory'))('%s', (kind) => {
     const failed = { ...never, beatAt: NOW + 10, failedAt: NOW + 20, exitCode: 3 }
     expect(await heartbeats.beat({ name: 'backup', now: NOW + 20, failed: { exitCode: 3 } })).toEqual(failed)
     expect(await heartbeats.expect({ name: 'backup', now: NOW + 30 })).toEqual(failed)
+    const again = { ...failed, failedAt: NOW + 35, exitCode: 75 }
+    expect(await heartbeats.beat({ name: 'backup', now: NOW + 35, failed: { exitCode: 75 } })).toEqual(again)
     // That it also is late by now says less.
     expect(heartbeatState({ everyMs: DAY_MS, graceMs: 0 }, failed, NOW + 9 * DAY_MS).state).toBe('failed')
     expect(await heartbeats.beat({ name: 'backup', now: NOW + 40, failed: undefined })).toEqual({

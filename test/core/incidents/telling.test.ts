@@ -59,7 +59,12 @@ test('while alerts are paused those about a pause leave, and all others when it 
   const it = await telling(() => SENT)
   await openIncident(it.store, incident({ id: 'paused', cause: 'mail_paused' }))
   const alert = { stream: 'alert', at: NOW, reason: 'the pager is broken' } as const
-  expect(await it.at(0, undefined, async (stream) => (stream === 'alert' ? alert : undefined))).toBe(1)
+  const paused: Held = async (stream) => (stream === 'alert' ? alert : undefined)
+  expect(await it.at(0, undefined, paused)).toBe(1)
+  await it.store.acknowledge({ id: 'paused', now: NOW, by: 'ada' })
+  expect(await it.at(1, undefined, paused)).toBe(1)
+  await closeIncident(it.store, 'mail_paused', NOW + 2)
+  expect(await it.at(2, undefined, paused)).toBe(1)
   expect(await it.at(MINUTE)).toBe(1)
 })
 
@@ -264,8 +269,8 @@ test.each(['the provider does not answer', 'the process is killed'])(
     let now = NOW
     const { incidents: store } = await openTestStore(undefined, () => now)
     const told: [id: string, text: string][] = []
-    const channel = channelOf('webhook', async ({ id, incident: about, kind }) => {
-      told.push([id, JSON.stringify(said(kind, about))])
+    const channel = channelOf('webhook', async ({ id, incident: about, kind, at }) => {
+      told.push([id, JSON.stringify([at, said(kind, about)])])
       // It fails again while the first attempt at the end is out.
       now += MINUTE
       if (id === 'alert.one.closed')

@@ -230,32 +230,36 @@ test('a bounce that is reported late counts after a restore with an older copy o
   expect(await again.feedback.listSuppressed(9)).toMatchObject([{ cause: 'hard-bounce' }])
 })
 
-test('a restore of an older backup forgets no pause of mail, by an operator or by complaints, and no end of one', async () => {
-  const it = await storeWith()
-  const { store } = it
-  const pause = (streams: readonly StreamName[], now: number) =>
-    store.sending.pause({ streams, reason: 'wrong texts', now, audit: audited('pause', now) })
-  await pause(['notice', 'confirmation'], NOW)
-  await it.backup()
-  await pause(['mail'], NOW + 2)
-  await store.sending.resume({ streams: ['notice'], now: NOW + 3, audit: audited('resume', NOW + 3) })
-  await store.sending.count([
-    { at: NOW, kind: 'sent', source: 'smtp', domain: 'example.com', count: 1000 },
-    { at: NOW, kind: 'complaint', source: 'postmark', domain: 'example.com', count: 9 },
-  ])
-  expect(await store.sending.check(NOW + 4)).toMatchObject({ at: NOW + 4 })
-  const before = await store.sending.holds()
-  await store.close()
-  // Twice: a second restore finds in the first one's journal what it did again.
-  for (const now of [NOW + 1000, NOW + 2000]) {
-    const { replayed } = await it.restore({ now })
-    expect(replayed).toMatchObject({ paused: 2, resumed: 1 })
-    const again = await it.open()
-    expect(await again.sending.holds()).toEqual(before)
-    expect(before.map(({ stream }) => stream).toSorted()).toEqual(['confirmation', 'course', 'mail'])
-    await again.close()
-  }
-})
+test.each(['journal', 'rows'])(
+  'a restore of an older backup forgets no pause of mail, by an operator or by complaints, and no end of one, by its %s',
+  async (by) => {
+    const it = await storeWith()
+    const { store } = it
+    const pause = (streams: readonly StreamName[], now: number) =>
+      store.sending.pause({ streams, reason: 'wrong texts', now, audit: audited('pause', now) })
+    await pause(['notice', 'confirmation'], NOW)
+    await it.backup()
+    await pause(['mail'], NOW + 2)
+    await store.sending.resume({ streams: ['notice'], now: NOW + 3, audit: audited('resume', NOW + 3) })
+    await store.sending.count([
+      { at: NOW, kind: 'sent', source: 'smtp', domain: 'example.com', count: 1000 },
+      { at: NOW, kind: 'complaint', source: 'postmark', domain: 'example.com', count: 9 },
+    ])
+    expect(await store.sending.check(NOW + 4)).toMatchObject({ at: NOW + 4 })
+    const before = await store.sending.holds()
+    await store.close()
+    rmSync(by === 'rows' ? it.journal : it.file)
+    // Twice: a second restore finds in the first one's journal what it did again.
+    for (const now of [NOW + 1000, NOW + 2000]) {
+      const { replayed } = await it.restore({ now, withoutJournal: true })
+      expect(replayed).toMatchObject({ paused: 2, resumed: 1 })
+      const again = await it.open()
+      expect(await again.sending.holds()).toEqual(before)
+      expect(before.map(({ stream }) => stream).toSorted()).toEqual(['confirmation', 'course', 'mail'])
+      await again.close()
+    }
+  },
+)
 
 test('the reason of a pause is kept without addresses, in the store and in its journal', async () => {
   const it = await storeWith()

@@ -343,3 +343,11 @@ test('an event of Resend counts for each of its recipients, of which there are a
   expect(bounced(50)).toEqual(Array.from({ length: 50 }, (_, n) => `p${n}@example.com`))
   for (const count of [0, 51]) expect(() => bounced(count)).toThrow('1 to 50 recipients')
 })
+
+test('an event of SES counts for each of its fifty recipients', () => {
+  const recipients = Array.from({ length: 50 }, (_, n) => `p${n}@example.com`)
+  const report = { eventType: 'Delivery', delivery: { recipients, timestamp: '2026-01-02T03:04:05Z' } }
+  const body = { MessageId: 'm-1', Message: JSON.stringify(report) }
+  const { events } = read('ses', body, { now: NOW, deliveryId: undefined })
+  expect(new Set(events.map(({ id }) => id)).size).toBe(50)
+})

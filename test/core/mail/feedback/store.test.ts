@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { FIRST_COURSE } from '../../../../src/core/course/definition.ts'
+import { FIRST_COURSE, NOTICES } from '../../../../src/core/course/definition.ts'
 import { suppressionHash } from '../../../../src/core/course/links.ts'
 import type { FeedbackEvent } from '../../../../src/core/mail/feedback/event.ts'
 import {
@@ -150,13 +150,13 @@ describe.each(STORES)('on the store %s', (kind) => {
   test('a complaint ends every course of its address, and a bounce of any of them proves whose it is', async () => {
     const store = await open()
     await confirmed(store)
-    await subscribe(store, 'ada', { token: 'other', course: 'second', id: 'id-other', now: NOW - DAY / 2 })
-    // With the lessons of the first: which they are does not matter here.
-    await store.course.confirm({
-      begin: (enrolment) => begin({ ...enrolment, course: FIRST_COURSE }),
-      tokenHash: 'other',
-      now: NOW - DAY / 2,
-    })
+    for (const course of [NOTICES, 'other']) {
+      const now = NOW - DAY / 2
+      await subscribe(store, 'ada', { token: course, course, id: `id-${course}`, now })
+      // With the lessons of the first: which they are does not matter here.
+      const first: typeof begin = (enrolment) => begin({ ...enrolment, course: FIRST_COURSE })
+      await store.course.confirm({ begin: first, tokenHash: course, now })
+    }
     await store.course.remember('id-other', {
       at: NOW,
       kind: 'attempt',
@@ -169,7 +169,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(await store.feedback.wasSent(sent)).toBe(true)
     expect(await store.feedback.wasSent({ ...sent, identity: 'grace@example.com' })).toBe(false)
     await apply(store, [eventOf('complaint')])
-    for (const id of ['id-ada', 'id-other']) {
+    for (const id of ['id-ada', 'id-other', `id-${NOTICES}`]) {
       expect(await store.course.findById(id)).toMatchObject(ENDED)
       expect((await store.course.history(id)).map(({ kind }) => kind)).toContain('complaint')
     }
