@@ -34,6 +34,10 @@ test('only the services that are concerned are warned', () => {
   expect(announced({}, ['api'])).toEqual([CORS, LIMITER])
   expect(announced({}, ['web'])).toEqual([LIMITER])
   expect(announced({}, ['agent'])).toEqual([])
+  // What only web reads keeps no API from starting.
+  const half = { MAILER_FROM: 'a@example.com' }
+  expect(announced(half, ['api'])).toEqual([CORS, LIMITER])
+  expect(() => announced(half, ['web'])).toThrow(InvalidEnvironmentError)
 })
 
 test('warnings are told with what to do, and absent groups with what that means', () => {

@@ -305,6 +305,7 @@ test('identifies nobody if accounts are not configured', async () => {
 test('validates an identity given by the host like one from a token', () => {
   expect(parseIdentity(ADA)).toEqual(ADA)
   expect(parseIdentity({ kind: 'service' })).toEqual({ kind: 'service' })
+  expect(parseIdentity({ ...ADA, email: ' ada@example.com ' })).toEqual(ADA)
   expect(parseIdentity({ ...ADA, email: 'ada' })).toBeUndefined()
   expect(parseIdentity({ ...ADA, subject: '' })).toBeUndefined()
   // A host in JavaScript may leave a field out, or look the identity up where there is none.

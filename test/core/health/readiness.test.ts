@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { readSettings } from '../../../src/core/env/settings.ts'
 import { openProbes } from '../../../src/core/health/probe.ts'
 import { createHealth } from '../../../src/core/health/runner.ts'
-import { type Clock, systemClock, systemRandom } from '../../../src/core/host.ts'
+import { type Clock, type Random, systemClock, systemRandom } from '../../../src/core/host.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 
 const CLOUDB = {
@@ -16,11 +16,13 @@ function apiHealth({
   installed = [],
   ping = async () => {},
   clock = systemClock,
+  random = systemRandom,
 }: {
   env?: Record<string, string>
   installed?: readonly string[]
   ping?: () => Promise<void>
   clock?: Clock
+  random?: Random
 }) {
   const store = { kind: async () => 'sqlite' as const, ping }
   return createHealth({
@@ -31,7 +33,7 @@ function apiHealth({
     probes: openProbes(learning.probes, 'api', {
       settings: readSettings(learning, env),
       clock,
-      random: systemRandom,
+      random,
       counting: () => 'local',
       store,
       jobStore: store,
@@ -51,6 +53,16 @@ test('reports a store that blocks the process for 50 ms as slow, but not the cir
     },
   }).check({ deep: false })
   expect(probes).toMatchObject({ circuit: { latencyMs: 0 }, job_store: { latencyMs: 50 } })
+})
+
+test('the circuit runs for each question', async () => {
+  const fractions = [() => 0, () => 0.999, systemRandom.fraction]
+  let asked = 0
+  const random = { ...systemRandom, fraction: () => fractions[asked]?.() ?? 0 }
+  const health = apiHealth({ random })
+  const states: unknown[] = []
+  for (; asked < 3; asked += 1) states.push((await health.check({ deep: false })).probes.circuit?.state)
+  expect(states).toEqual(['failing', 'failing', 'ok'])
 })
 
 test.each([

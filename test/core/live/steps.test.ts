@@ -401,6 +401,8 @@ describe('targets', () => {
     expect(await targets({ STORE_URL: 'sqlite:./a.sqlite' }, {}, { storeSchema }).run('store')).toHaveLength(
       1,
     )
+    const jobs = targets({ JOB_STORE_URL: 'sqlite:./jobs.sqlite' }, {}, { jobSchema: storeSchema })
+    expect(await jobs.run('jobstore')).toEqual([`migrations JOB_STORE_URL ${outcome}`])
   })
 
   test('a store that fails otherwise is a fault of the check', async () => {

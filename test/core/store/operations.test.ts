@@ -112,10 +112,14 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect([await forgetHoursAfter('2026-11-21T04'), await lastHour()]).toEqual([1, '2026-11-21T04'])
   })
 
-  test('processes that check their store at the same moment find it well', async () => {
+  test('processes that check their store at the same moment find it well, and those that make a key get the same one', async () => {
     const address = await addressOf(kind)
     const stores = await Promise.all(Array.from({ length: 6 }, () => openTestStore(address)))
-    for (let round = 0; round < 8; round += 1) await Promise.all(stores.map((store) => store.ping()))
+    for (let round = 0; round < 8; round += 1) {
+      await Promise.all(stores.map((store) => store.ping()))
+      const made = stores.map((store, at) => store.getOrCreate(`key ${round}`, () => `of ${at}`))
+      expect(new Set(await Promise.all(made)).size).toBe(1)
+    }
   })
 })
 
