@@ -37,6 +37,7 @@ async function world(kind: 'memory' | 'sqlite' | 'postgres', transport = 'test')
   const messages: Message[] = []
   const broken = new Set<string>()
   const gone = new Set(['gone'])
+  const moved = new Set<string>()
   const { promise: hanging, resolve: release } = Promise.withResolvers<Outcome>()
   let answer: () => Outcome | Promise<Outcome> = () => ({ kind: 'sent', id: 'provider-1' })
   const open = (env: Record<string, string> = {}, compiled = learning.mails.compiled) => {
@@ -62,7 +63,8 @@ async function world(kind: 'memory' | 'sqlite' | 'postgres', transport = 'test')
         ...store.directory,
         async findLoginRequest({ id }) {
           if (broken.has(id)) throw new TypeError('the record is no longer there')
-          return gone.has(id) ? undefined : { address: `${id}@example.org`, url: LINK }
+          const address = `${id}@example.${moved.has(id) ? 'net' : 'org'}`
+          return gone.has(id) ? undefined : { address, url: LINK }
         },
       },
     })
@@ -85,6 +87,7 @@ async function world(kind: 'memory' | 'sqlite' | 'postgres', transport = 'test')
     messages,
     broken,
     gone,
+    moved,
     hang: () => hanging,
     sent: (count: number) => expect.poll(() => messages.length).toBe(count),
     suppress: async ({ mailService }: OpenedPlatform, cause: 'manual' | 'complaint') => {
@@ -556,10 +559,14 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
       expect(await platform.signIn(id)).toMatchObject({ queued: true })
     await it.sent(3)
     it.broken.add('alan')
+    it.moved.add('joan')
     it.takes('provider-1')
     // Somebody waits for such a mail.
     it.pass(MINUTE_MS / 2)
     expect(await platform.deliver()).toBe(2)
+    // To whom their records name now.
+    const addresses = it.messages.slice(3).map(({ to }) => to.address)
+    expect(addresses.sort()).toEqual(['joan@example.net', 'rose@example.org'])
     it.broken.clear()
     it.pass(5 * MINUTE_MS)
     expect(await platform.deliver()).toBe(1)

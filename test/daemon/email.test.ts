@@ -62,8 +62,12 @@ test('a dispatch takes its run from the query and its limit from the body', asyn
 
 test('each person is welcomed, each passed exam is mailed with its score, and each sign-in with its link, once', async () => {
   const second = `INSERT INTO exam_attempt (id, subject, exam, score_percent, url, passed_at) VALUES ('second', 'ada', 'Noise', 64, '/', 6)`
-  const again = `INSERT INTO login_request (id, address, url, expires_at) VALUES ('again', 'alan@example.org', 'https://login.example.com/?once=3', ${NOW + 1})`
-  const it = await accountPlatform({ sql: `${RECORDS}; ${second}; ${again}` })
+  const again = `INSERT INTO login_request (id, address, url, expires_at) VALUES ('again', 'alan@example.org', 'https://login.example.com/?once=3', ${NOW + 1}), ('late', 'alan@example.org', '/', ${NOW + 1})`
+  let now = NOW
+  const it = await accountPlatform({
+    sql: `${RECORDS}; ${second}; ${again}`,
+    clock: { ...clock, now: () => now },
+  })
   const [ada, grace] = [await token(), await token({ sub: 'grace', email: 'grace@example.com' })]
   const service = await token(SERVICE)
   const signIn = (loginRequestId: string) => mailFor('magic-link', { loginRequestId })
@@ -82,6 +86,11 @@ test('each person is welcomed, each passed exam is mailed with its score, and ea
     const sent = it.messages[before]
     expect(`${sent?.to.address} ${sent?.text}`).toContain(place)
   }
+  // The account is the same under another address, and is welcomed already.
+  const moved = await token({ email: 'ada@example.org' })
+  expect((await it.post('/api/email', mailFor('welcome'), moved)).status).toBe(409)
+  now += 1
+  expect((await it.post('/api/email', signIn('late'), service)).status).toBe(404)
 })
 
 test('after five mails to one inbox in an hour, the answer says so and nothing more is sent', async () => {
@@ -208,6 +217,11 @@ test('a request that names no template, other inputs than its own, a recipient o
   const longest = mailFor('magic-link', { loginRequestId: 'a_.:-'.padEnd(128, 'a') })
   expect((await it.post('/api/email', longest, bearer)).status).toBe(404)
   const invite = { inviteId: 'open', address: 'eve@example.com' }
+  const messages = {
+    '': expect.stringMatching(/expected object/),
+    // Those that somebody may ask for.
+    template: 'one of organisation-invite, magic-link, welcome, subscription-confirmation, exam-passed',
+  }
   for (const [body, path] of [
     [mailFor('newsletter', {}), 'template'],
     [mailFor('course-day-1', {}), 'template'],
@@ -226,8 +240,8 @@ test('a request that names no template, other inputs than its own, a recipient o
   ] as const) {
     const response = await it.post('/api/email', body, bearer)
     expect(response.status).toBe(400)
-    const issue = path === '' ? { path, message: expect.stringMatching(/expected object/) } : { path }
-    expect(await bodyOf(response)).toMatchObject({ code: 'bad_request', issues: [issue] })
+    const message = path === '' || path === 'template' ? { message: messages[path] } : {}
+    expect(await bodyOf(response)).toMatchObject({ code: 'bad_request', issues: [{ path, ...message }] })
   }
   expect(it.messages).toEqual([])
 })

@@ -436,7 +436,14 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(history).toMatchObject([
       { kind: 'confirmation', at: START, outcome: 'sent', messageId: it.messages[0]?.messageId },
       { kind: 'confirmed', at: START, enrolment: 1 },
-      { kind: 'attempt', day: 1, attempt: 1, outcome: 'unknown', reason: 'the connection broke' },
+      {
+        kind: 'attempt',
+        day: 1,
+        attempt: 1,
+        outcome: 'unknown',
+        reason: 'the connection broke',
+        messageId: it.messages[1]?.messageId,
+      },
       {
         kind: 'attempt',
         at: START + HOUR_MS + 1000,

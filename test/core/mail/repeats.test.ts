@@ -1,15 +1,17 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { NOTICES } from '../../../src/core/course/definition.ts'
 import type { CourseOptions } from '../../../src/core/course/open.ts'
 import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
 import { silentLog, systemClock } from '../../../src/core/host.ts'
+import { sendAgain } from '../../../src/core/mail/send-once.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { openPlatform } from '../../../src/daemon/platform.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { byHand } from '../../support/by-hand.ts'
 import { ADA, courseWith } from '../../support/course.ts'
 import { compiledMails } from '../../support/learning.ts'
-import { EXAM, mailerTo } from '../../support/mailers.ts'
+import { EXAM, mailerTo, WELCOME } from '../../support/mailers.ts'
 import { serveBodies } from '../../support/servers.ts'
 import { addressOf, KEPT, openTestStore } from '../../support/stores.ts'
 
@@ -153,6 +155,21 @@ describe.each(KEPT)('over a provider that honors keys, on %s,', (kind) => {
     const kept = JSON.stringify(await byHand(it.address, 'SELECT * FROM sent_mail'))
     for (const token of tokens) expect(kept).not.toContain(token)
   })
+})
+
+test('an unknown outcome is told once what composed the mail is kept: whoever repeats it then has its bytes', async () => {
+  const kept: string[] = []
+  const store = {
+    async keepTexts(texts: object) {
+      await nextTurn()
+      kept.push(...Object.keys(texts))
+    },
+    keptText: async () => undefined,
+  }
+  const host = { store, mailer: mailerTo('http://127.0.0.1:9/'), clock: systemClock }
+  const untried = { key: WELCOME.about, tried: undefined }
+  await sendAgain(host, WELCOME, untried, async () => ({ kind: 'unknown', reason: 'no answer' }))
+  expect(kept).toContain(`tried ${WELCOME.about}`)
 })
 
 /** A program on one store, with a mail under one key: its platform with a sender, and with another subject. */
