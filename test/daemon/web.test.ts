@@ -94,10 +94,14 @@ test('HEAD and prefetches of the links in mails change nothing', async () => {
   expect((await it.ask(link, { method: 'HEAD' })).status).toBe(200)
   expect((await it.ask(link, { headers: { Purpose: 'prefetch' } })).status).toBe(204)
   expect(await it.platform.courses.list({ email: 'a@example.com' })).toMatchObject([{ state: 'confirmed' }])
-  const [genuine, forged] = [await it.ask(link), await it.ask('/api/email/unsubscribe?s=x.1&t=x')]
-  expect([genuine.status, forged.status]).toEqual([200, 200])
+  const genuine = await it.ask(link)
   const text = (html: string) => html.replace(/nonce="[^"]*"|action="[^"]*"/g, '')
-  expect(text(await genuine.text())).toBe(text(await forged.text()))
+  const page = text(await genuine.text())
+  // Forged, or cut by a mail program.
+  for (const query of ['?s=x.1&t=x', '?s=x.1', '']) {
+    const other = await it.ask(`/api/email/unsubscribe${query}`)
+    expect([genuine.status, other.status, text(await other.text())]).toEqual([200, 200, page])
+  }
   const oneClick = { method: 'POST', body: new URLSearchParams({ 'List-Unsubscribe': 'One-Click' }) }
   const clicked = await it.ask(link, { ...oneClick, headers: { Accept: 'application/json' } })
   expect(await bodyOf(clicked)).toEqual({ status: 'unsubscribed' })
