@@ -1,5 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import path from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openInbox } from '../../src/cli/demo/inbox.ts'
@@ -787,7 +788,7 @@ test('what was kept of alerts stays while nothing can be written in its place, s
   it.state.broken = 'all'
   await run(2, { store: 'failing' })
   // A folder where the new file would be made first.
-  await mkdir(`${file}.${process.pid}`)
+  await mkdir(`${file}.${process.pid}@${hostname()}`)
   await run(1, { store: 'failing' })
   expect(existsSync(file)).toBe(true)
   it.state.broken = 'no'

@@ -211,6 +211,7 @@ test('leaves out variables of the preset and the runtime, and says so', () => {
 test('names that are of no use without each other are a rule', () => {
   const pairs = (...names: string[]) => sketch(names.map((name) => `${name}=`).join('\n')).groups[0]?.pairs
   expect(pairs('KILN_API_KEY', 'KILN_API_SECRET', 'KILN_USER')).toEqual([['KILN_API_KEY', 'KILN_API_SECRET']])
+  expect(pairs('KILN_API_SECRET', 'KILN_API_KEY')).toEqual([['KILN_API_KEY', 'KILN_API_SECRET']])
   expect(pairs('KILN_API_KEY', 'KILN_USER')).toEqual([])
   expect(pairs('KILN_A_USER', 'KILN_A_PASSWORD', 'KILN_B_USERNAME', 'KILN_B_PASSWORD')).toEqual([
     ['KILN_B_USERNAME', 'KILN_B_PASSWORD'],

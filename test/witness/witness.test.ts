@@ -506,6 +506,7 @@ test('a witness alone says that it is alone, and a restart neither repeats the a
   expect(await shown('/')).toContain('<strong>The platform cannot be reached.')
   await restarted()
   await it.rounds(5)
+  expect(it.known().view).toBe('unreachable')
   home.open()
   await restarted()
   await it.rounds(5)

@@ -88,6 +88,7 @@ describe.each(STORES.filter((kind) => kind !== 'memory'))('%s', (kind) => {
     const send = (...names: string[]) => tellDue(host, incidents, names.map(channel))
     await openIncident(incidents, incident('a'))
     await send('webhook')
+    await incidents.acknowledge({ id: 'a', now: NOW, by: 'eve' })
     const resolve = (id: string, now = NOW) => {
       const entry = audited('resolve-incident', now, id)
       return incidents.resolve({ id, now, by: 'ada', reason: 'as bob@example.com asked', audit: entry })

@@ -531,6 +531,8 @@ test('each kind of message says what is now so, and only an open incident asks f
   expect(said('opened').title).toBe('Kiln: Pots (web) is failing')
   expect(said('reminder-1').title).toBe('Kiln: Pots (web) is still failing')
   expect(said('opened').lines.some((line) => /^Cause|^Also/.test(line))).toBe(false)
+  for (const kind of ['opened', 'reminder-1'] as const)
+    expect(said(kind, { affected: ['api'] }).lines).toContain('Also failing for this cause: api.')
   expect(said('opened', {}, 'lessons_late').title).toBe('Kiln: Lessons are late')
   expect(said('reminder-2', {}, 'lessons_late').title).toBe('Kiln: Lessons are still late')
   const closed = { closedAt: NOW + 2 * HOUR + 5 * MINUTE }

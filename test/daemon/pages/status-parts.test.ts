@@ -120,7 +120,8 @@ test('the feed is as new as its newest change, and as its first look without any
     by: 'ada',
     at: NOW - 30_000,
   } as const
-  expect(updated(feed([{ ...over, updates: [update] }]))).toEqual(Array(2).fill('2026-11-22T12:29:30.000Z'))
+  const updates = [{ ...update, at: NOW - 45_000 }, update]
+  expect(updated(feed([{ ...over, updates }]))).toEqual(Array(2).fill('2026-11-22T12:29:30.000Z'))
   const announced = { id: 'a', text: 'Moving', from: NOW - 90_000, until: undefined, by: 'ada' }
   expect(updated(feed([], { announcements: [{ ...announced, updates: [update] }] }))).toEqual(
     Array(2).fill('2026-11-22T12:29:30.000Z'),
@@ -352,6 +353,7 @@ test('a calendar has an event for each announcement, in lines of at most 75 byte
   const announcements = [
     { id: 'p1', text: 'No sign-in; see a,b\\c. Later\nmore', from, until: from + 600_000, by: 'ada' },
     { id: 'c1', text: 'ü'.repeat(100), from: NOW, until: undefined, by: 'ada', updates: [update] },
+    { id: 'h1', text: 'Slow', from: NOW - 600_000, until: NOW + 600_000, by: 'ada' },
   ]
   const text = announcementCalendar(
     { now: NOW, announcements } as unknown as Summary,
@@ -372,13 +374,14 @@ test('a calendar has an event for each announcement, in lines of at most 75 byte
       'DTSTAMP:20261122T123100Z',
       'DTSTART:20270110T220000Z',
       'DTEND:20270110T221000Z',
+      'DTEND:20261122T124000Z',
       'SUMMARY:Kiln: No sign-in\\; see a\\,b\\\\c',
       'DESCRIPTION:No sign-in\\; see a\\,b\\\\c. Later\\nmore',
       `DESCRIPTION:${'ü'.repeat(100)}\\n\\nHalf done`,
       'URL:https://x.example/#announcement-p1',
     ]),
   )
-  expect(lines.filter((line) => line.startsWith('DTEND'))).toHaveLength(1)
+  expect(lines.filter((line) => line.startsWith('DTEND'))).toHaveLength(2)
 })
 
 test('calendar and feed say an announcement in the language of the platform', () => {
