@@ -81,7 +81,7 @@ const refused = () =>
   unreached('the service refused EMAIL_DISPATCH_SECRET: it must be the one the service was started with.')
 
 /** A call sends up to 10,000 mails: it may take its time. */
-const DISPATCH_PATIENCE_MS = 15 * 60 * 1000
+const DISPATCH_PATIENCE_MS = 25 * 60 * 1000
 
 export async function callDispatch({ signal }: Context, endpoint: Endpoint): Promise<DispatchResult> {
   const response = await post(signal, endpoint, DISPATCH_PATIENCE_MS).catch((error: unknown) => {

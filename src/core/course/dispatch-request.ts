@@ -10,7 +10,7 @@ type Field = Readonly<Record<'option' | 'help' | 'meaning', string>> & {
  * option of the command (its key in camel case), and a parameter of the statements that look for lessons: what narrows
  * them is a condition of `ASKED_FOR` (`store/counts.ts`), and `nextStep` of the command repeats it. The command has to
  * refuse names that do not exist, by `unknownName` over `context.platform`; the endpoint finds nothing for them. The rest
- * comes from here.
+ * comes from here, but what bounds a run: that is `createDispatcher`’s.
  */
 const FIELDS = {
   limit: {

@@ -14,12 +14,12 @@ import type { Attempted, Ready, Source } from './source.ts'
 const SLOTS = 250
 /** In minutes: longer than any transport waits for an answer, so that the looks of a run whose process was killed end too. */
 const MOST_LOOKS = 20
-/** How long a run goes on after its time is over, if all that it waits for are answers. */
+/** How long a run goes on after its time is over, if all that is due is in hand. */
 const HANGING_MS = 10 * MINUTE_MS
 
 export interface RunOptions {
   readonly limit?: number
-  /** The time after which it ends, out of time. */
+  /** The time after which it claims nothing more: out of time at once, or in `HANGING_MS` if all that is due is in hand. */
   readonly forMs?: number | undefined
   /** Ends a run after the messages that are out. */
   readonly signal?: AbortSignal | undefined

@@ -54,7 +54,7 @@ export const DispatchAnswer = z.strictObject({
 
 const NONE = { processed: 0, sent: 0, failed: 0, unknown: 0, remaining: 0, limit: 100 }
 
-/** The longest call; `dispatch --url` waits for five minutes more. */
+/** A call claims for this long, and may wait for answers as long again; `dispatch --url` waits for five minutes more. */
 const CALL_MS = 10 * 60 * 1000
 
 export const route = () =>
