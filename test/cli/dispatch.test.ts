@@ -131,6 +131,10 @@ test('names the next command if lessons are still due or failed', async () => {
   await writeFile(path.join(data, 'it is.env'), 'MAILER_SMTP_URL=smtp://127.0.0.1:1\n')
   const nowhere = [...args, '--env-file', path.join(data, 'it is.env')]
   const { stdout } = await run(nowhere, { env: rest })
+  // What waits after a failure is in no list of what a drain would send.
+  const [, left] = /(\d+) still due, \d+ waiting/.exec(stdout) ?? []
+  const dry = await run(['dispatch', '--local', '--dry-run', '--data', data], { env })
+  expect(dry.stdout).toContain(`\n${left} due; nothing was sent`)
   const files = `--env-file '${data}/it is.env'`
   expect(stdout).toContain(' failed, ')
   expect(stdout).toContain(

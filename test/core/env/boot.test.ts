@@ -61,6 +61,8 @@ test('a service’s findings are those of all three services, minus the ones abo
             expect(all).toContain(`${finding.severity} ${finding.id} ${finding.present.join(' ')}`)
           expect(finding.services.length).toBeGreaterThan(0)
         }
+        for (const name of one.groups.flatMap(({ present }) => present))
+          expect(contract.find(name)?.services).toEqual(expect.arrayContaining([...one.services]))
       }
     }),
     { numRuns: 100 },

@@ -67,6 +67,8 @@ test('withErrorReporting reports errors and rejections, and passes them on uncha
   expect(() => calls.call({ name: 'x' }, 'throw')).toThrow(thrown)
   await expect(calls.call({ name: 'x' }, 'reject')).rejects.toBe(rejected)
   expect(await calls.call({ name: 'x' }, 'resolve')).toBe('x')
+  const promise = Promise.resolve('of its own class')
+  expect(withErrorReporting(() => promise)()).toBe(promise)
   expect(reports).toEqual([
     { kind: 'error', error: thrown, context: { lesson: 3 } },
     { kind: 'error', error: rejected, context: { lesson: 3 } },

@@ -53,8 +53,11 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     await course.settle([done(await only(claim(course, 'third', { now: DAY_MS })))])
     const before = await course.findById('ada')
     expect(before).toMatchObject({ sentDays: [1, 2], nextAttemptAt: 2 * DAY_MS })
-    await course.settle([done(first), failed(first, 5), { ...failed(second, 5), end: true }])
+    const attempt = { outcome: 'sent', messageId: 'late@example.com' } as const
+    await course.settle([{ ...done(first), attempt }, failed(first, 5), { ...failed(second, 5), end: true }])
     expect(await course.findById('ada')).toEqual(before)
+    // It was sent all the same.
+    expect(await course.history('ada')).toContainEqual(expect.objectContaining(attempt))
     await course.unsubscribe({ id: 'ada', now: 3 * DAY_MS })
     await subscribe(store, 'ada', 4 * DAY_MS)
     const again = await course.findById('ada')
