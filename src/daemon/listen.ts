@@ -158,10 +158,7 @@ export async function listen(host: string, port: number) {
   }
 }
 
-/**
- * Whether a request has two Host headers, or none by HTTP/1.1 (RFC 9112 §3.2). Of two, Node silently keeps the first, but a
- * proxy may have used the second.
- */
+/** Whether a request has two Host headers, or none by HTTP/1.1 (RFC 9112 §3.2): Node keeps the first, a proxy perhaps not. */
 function hasWrongHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   let hosts = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {

@@ -77,7 +77,7 @@ test('a backup and its restore, by the command line', async () => {
   await db('migrate')
   expect(await db('backup', 'b.sqlite.zst')).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/^b\.sqlite\.zst: [\d.]+ k?B, schema \d+, rows: meta 3\nchecked, packed/),
+    stdout: expect.stringMatching(/^b\.sqlite\.zst: [\d.]+ k?B, schema \d+, rows: meta 4\nchecked, packed/),
   })
   expect((await db('backup', 'b.sqlite.gz')).stdout).toContain('\nchecked, packed')
   const refused = await db('restore', 'b.sqlite.zst')

@@ -70,7 +70,7 @@ test('refuses an almost correct unsubscribe token like any other, whatever its l
   const { unsubscribeUrl } = unsubscribeBy('http://x.example', [secret(key)], named)
   const link = new URL(unsubscribeUrl).searchParams
   const [s, t] = [link.get('s') ?? '', link.get('t') ?? '']
-  expect(readUnsubscribeLink(key, { s, t })).toBe('abcdefghij')
+  expect(readUnsubscribeLink(key, { s, t })).toEqual(named)
   for (const wrong of [
     '',
     t.slice(0, -1),

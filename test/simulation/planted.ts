@@ -497,7 +497,7 @@ const PLANTED: Readonly<Record<string, readonly Planted[]>> = {
       "if (acknowledgedAt !== undefined) return once('acknowledged', acknowledgedAt)",
       '',
     ],
-    ['pages somebody at once', 'Math.max(afterMs ?? 0, isFlapping', 'Math.max(0, isFlapping'],
+    ['pages somebody at once', 'toldAt + (afterMs ?? 0)', 'toldAt'],
   ],
   'incidents/prerequisites.ts': [
     [

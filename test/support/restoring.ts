@@ -52,9 +52,9 @@ export async function storeWith(...names: readonly string[]) {
       const release = { at: now, reason: 'a new mailbox', source: 'operator' }
       return store.feedback.apply([releaseChange(`${name}@example.com`, release)], now)
     },
-    backup: async (name = 'b.sqlite', of = file) => {
+    backup: async (name = 'b.sqlite', of = file, now = NOW) => {
       const maintenance = await openMaintenance({ kind: 'sqlite', file: of })
-      await maintenance.backup(at(name), NOW)
+      await maintenance.backup(at(name), now)
       await maintenance.close()
     },
     restore: (options: Partial<Parameters<typeof restoreStore>[1]> = {}, to = 'platform.sqlite') =>

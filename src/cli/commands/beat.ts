@@ -72,10 +72,7 @@ async function reportBeat(context: Context, values: Values<typeof INPUTS>, exitC
   })
 }
 
-/**
- * Runs a command on this process's streams, and gives its exit code as a shell would. Signals go to the command, and after its end
- * to `interrupted`.
- */
+/** Runs a command on this process's streams, and gives its exit code as a shell would. It gets the signals; after its end, `interrupted`. */
 export function runWrapped(context: Context, [file = '', ...args]: readonly string[]) {
   const interrupt = new AbortController()
   return new Promise<{ readonly exitCode: number; readonly interrupted: AbortSignal }>((settle) => {

@@ -41,8 +41,7 @@ export function createIngest(input: {
   return {
     /**
      * The answer of CONTRACT §4: accepted events are durable when `stored` is true; `reason` says why it is not.
-     * `objects`: the request carried a Global Privacy Control signal. `client`: whose share of the day it counts for,
-     * if known.
+     * `objects`: the request carried a Global Privacy Control signal. `client`: whose share of the day it counts for.
      */
     async take(
       batch: { readonly id: string | undefined; readonly events: readonly unknown[] },

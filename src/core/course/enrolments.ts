@@ -30,13 +30,13 @@ export function createEnrolments(host: CourseHost) {
   const first = firstCourse(host)
   const readLink = (link: LinkParts) => {
     // Try every key even after a match, so that the time taken does not show which one matched.
-    const id = keys.map((key) => readUnsubscribeLink(key.reveal(), link)).find((found) => found)
-    if (id || !areLinksInDoubt) return id
+    const found = keys.map((key) => readUnsubscribeLink(key.reveal(), link)).find((one) => one)
+    if (found || !areLinksInDoubt) return found
     throw new PlatformError('store_unavailable', 'This link cannot be read now; use it again later.')
   }
   const byLink = (change: 'unsubscribe' | 'undoUnsubscribe') => async (link: LinkParts) => {
-    const id = readLink(link)
-    if (id) await store[change]({ id, now: clock.now() })
+    const found = readLink(link)
+    if (found) await store[change]({ ...found, now: clock.now() })
   }
   /** The plan of an enrolment at the lesson after those sent. */
   const planOf = (one: Subscription) => catalog.plan({ ...one, day: one.sentDays.length + 1 }, store)
@@ -167,8 +167,8 @@ export function createEnrolments(host: CourseHost) {
     },
     /** Changes the language or time zone of the subscription that an unsubscribe link names; never tells whether it did. */
     async preferByLink(link: LinkParts, wanted: Preferences): Promise<void> {
-      const id = readLink(link)
-      const found = id && (await store.findById(id))
+      const read = readLink(link)
+      const found = read && (await store.findById(read.id))
       if (found) await prefer(found, wanted)
     },
     /** Never tells whether the link was genuine. */

@@ -66,9 +66,9 @@ export function readSubscription(text: string) {
   return id === undefined ? undefined : { id, enrolment: Number(enrolment) }
 }
 
-/** The id of the subscription that a link names, whatever its enrolment; undefined for a link that we did not make. */
-export function readUnsubscribeLink(key: string, link: LinkParts): string | undefined {
-  return isSameText(link.t, signOf(key, link.s)) ? readSubscription(link.s)?.id : undefined
+/** The subscription and enrolment that a link names; undefined for a link that we did not make. */
+export function readUnsubscribeLink(key: string, link: LinkParts) {
+  return isSameText(link.t, signOf(key, link.s)) ? readSubscription(link.s) : undefined
 }
 
 export const opensLesson = (key: string, course: string, lesson: string, t: string) =>

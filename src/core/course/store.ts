@@ -91,8 +91,7 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement>, Keep
   /**
    * Stores a new confirmation token, with the message that mails it, and answers whether to mail it: not if the
    * mailbox had one for this course within the hour or three within the day, is confirmed with lessons left, or the
-   * platform has reached its daily limit. The work and the durable write are the same in every case, so that the time
-   * taken tells nothing.
+   * platform has reached its daily limit. Work and durable write are always the same, so that time tells nothing.
    */
   requestConfirmation(
     input: Omit<Joining, 'mailboxKey'> &
@@ -141,7 +140,8 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement>, Keep
   ): Promise<readonly Admitted[]>
   /** A page of all enrolments, by their ids. */
   page(after: string): Promise<readonly Subscription[]>
-  unsubscribe(input: Change): Promise<void>
+  /** `enrolment`: the number that its link has; a later one than the store knows was lost, and is kept out as well. */
+  unsubscribe(input: Change & { readonly enrolment?: number | undefined }): Promise<void>
   undoUnsubscribe(input: Change): Promise<void>
   /** Changes the language or time zone of an enrolment, and of the confirmation that it waits for; false: nothing changed. */
   set(input: Change & Preferences & { readonly moved: Moved }): Promise<boolean>

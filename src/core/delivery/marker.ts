@@ -18,8 +18,7 @@ interface Mark<Settlement> {
 /**
  * Records outcomes in groups: those that finish within a few milliseconds share one durable commit. Committed at once
  * are `full` outcomes, and a group that nothing can join, because every message in flight waits for an earlier outcome
- * to be durable. While the store cannot be written (a lock, a failover), the commit is retried until `until` on the
- * monotonic clock.
+ * to be durable. While the store cannot be written (a lock, a failover), it is tried again until `until` (monotonic).
  */
 export function createMarker<Job, Settlement extends { readonly claim: Job }>(
   source: { readonly settle: (settlements: readonly Settlement[]) => Promise<void> },

@@ -48,14 +48,11 @@ export const leaveAll = (at: number, identities: readonly string[]) =>
     identities.map((identity) => enrolmentKey(identity, EVERY_COURSE)),
   )
 
-/** Keeps out who used the link of an enrolment that a restore has lost; gives what the journal says of it. */
-export const leaveLost = (at: number, id: string) => keepOut(at, [id])
-
-function* keepOut(at: number, keys: readonly string[]): Steps<readonly JournalEntry[]> {
+/** Keeps out by a link’s id, or by the key of an enrolment; gives what the journal says of it, at most once an hour. */
+export function* keepOut(at: number, keys: readonly string[]): Steps<readonly JournalEntry[]> {
   if (keys.length === 0) return []
   const hashOf = yield* leftHash()
   const hashes = keys.flatMap((key) => hashOf(key) ?? [])
-  // Their link may be used again and again.
   if ((yield* run(ERASURE.suppress, { hashes, now: at })) === 0) return []
   return hashes.map((hash) => ({ what: 'unsubscribed', at, id: hash, enrolment: 0, hash }))
 }

@@ -10,7 +10,7 @@ import {
 import { resolve, revise } from '../course/transitions/claim.ts'
 import * as joining from '../course/transitions/enrol.ts'
 import { endedByBounce, undoUnsubscribe, unsubscribe } from '../course/transitions/leave.ts'
-import { leaveLost, leaving, leftOf } from './departures.ts'
+import { keepOut, leaving, leftOf } from './departures.ts'
 import { keptOf } from './erasure.ts'
 import { mailboxes } from './mailboxes.ts'
 import { keepPlan } from './plans.ts'
@@ -143,12 +143,16 @@ export function enrolments(sql: Sql) {
         return became
       }),
     page: (after) => one(subscriptions.list(TEXTS.page, { after })),
-    unsubscribe: (input) =>
+    unsubscribe: ({ enrolment = 0, ...input }) =>
       write(function* () {
         const { now } = input
-        const id = yield* linkedTo(input.id)
-        if (id === undefined) yield* journal(...(yield* leaveLost(now, input.id)))
-        else yield* change({ ...input, id }, { kind: 'unsubscribed' }, (one) => unsubscribe(one, now))
+        const found = yield* subscriptions.find(input.id)
+        const id = found?.id ?? (yield* linkedTo(input.id))
+        // A restore has lost what the link is of: it may come back with a newer backup, or an import.
+        if (id === undefined) yield* journal(...(yield* keepOut(now, [input.id])))
+        else if (found && enrolment > found.enrolment)
+          yield* journal(...(yield* keepOut(now, [enrolmentKey(found.identity, found.course)])))
+        if (id) yield* change({ ...input, id }, { kind: 'unsubscribed' }, (one) => unsubscribe(one, now))
       }),
     async undoUnsubscribe(input) {
       const { now: at } = input

@@ -77,7 +77,7 @@ export function feedback(sql: Sql): FeedbackStore {
       // Also of an address that is off the list again.
       if (hash !== undefined) return changed && suppression === undefined ? 'changed' : 'erased'
       const theirs = [...enrolments.values()].filter((record) => record.identity === identity)
-      if (effect === 'unsubscribe' && theirs.every(({ state }) => state === 'unconfirmed'))
+      if (effect === 'unsubscribe' && theirs.every((one) => one.state !== 'confirmed' && !endedByBounce(one)))
         leftUnbegun.add(identity)
       for (const record of theirs) {
         const { id, enrolment, unsubscribedAt } = record

@@ -79,8 +79,9 @@ function isLike(value: unknown, example: unknown): boolean {
   )
 }
 
-/** The names in `meta` of the id that ties a store and its backups to their journal, and of lines that it lacks. */
+/** The names in `meta` of the id that ties a store and its backups to their journal, with when it last said so, and of lines that it lacks. */
 export const ANCHOR = 'journal_anchor'
+export const ANCHORED_AT = 'journal_anchored_at'
 export const OWED = 'journal_owed'
 
 /** `/data/platform.sqlite` → `/data/platform-journal.jsonl` */
@@ -111,8 +112,9 @@ export function entryOf(line: string): JournalEntry | undefined {
 }
 
 /** Whether a journal has every change since a backup; of one made by a build without anchors, any is believed. */
-export const covers = (entries: readonly JournalEntry[] | undefined, anchor: string | undefined): boolean =>
-  entries !== undefined && (anchor === undefined || entries.some((entry) => isAnchor(entry, anchor)))
+export const covers = (entries: Entries | undefined, anchor: string | undefined, since = 0): boolean =>
+  entries !== undefined &&
+  (anchor === undefined || entries.some((entry) => isAnchor(entry, anchor) && entry.at >= since))
 
 const isAnchor = (entry: JournalEntry, id: string | undefined) => entry.what === 'anchor' && entry.id === id
 

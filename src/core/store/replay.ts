@@ -82,22 +82,27 @@ export async function replay(sql: Sql, entries: readonly JournalEntry[]): Promis
     await (entry.what === 'unsubscribed' ? unsubscribe : undoUnsubscribe)({ id, now })
     if ((await findById(id))?.state !== before.state) count[entry.what] += 1
   }
-  await leaveAgain(sql, entries)
+  await leaveAgain(sql, last)
   return count
 }
 
-/** Ends the enrolments of who left while an earlier restore had lost them: those lines have no id, but a hash of one. */
-async function leaveAgain(sql: Sql, entries: readonly JournalEntry[]): Promise<void> {
+/**
+ * Ends what the store has of those who left another enrolment of theirs: one that it does not have, or an earlier one,
+ * because a restore had lost the later. They began anew if they agreed since, or took leaving this one back.
+ */
+async function leaveAgain(sql: Sql, last: ReadonlyMap<string, Leaving>): Promise<void> {
   const out = new Map<string, number>()
-  for (const { id, hash, at } of entries.filter(is('unsubscribed'))) if (id === hash) out.set(id, at)
+  for (const { what, hash, at } of last.values())
+    if (what === 'unsubscribed' && hash) out.set(hash, Math.max(at, out.get(hash) ?? 0))
   if (out.size === 0) return
   const { page, unsubscribe } = enrolments(sql)
   for (let rows = await page(''); rows.length > 0; rows = await page(rows.at(-1)?.id ?? ''))
     for (const { person, hashes } of await sql.one(outBy(rows))) {
-      const { id, consent, confirmedAt = 0 } = person
+      const { id, enrolment, consent, confirmedAt = 0, unsubscribedAt } = person
+      const said = last.get(`${id} ${enrolment}`)
+      const agreedAt = Math.max(consent?.at ?? confirmedAt, said?.what === 'undone' ? said.at : 0)
       const now = Math.max(0, ...hashes.map((hash) => out.get(hash) ?? 0))
-      // Who has agreed since began anew.
-      if (now > 0 && now >= (consent?.at ?? confirmedAt)) await unsubscribe({ id, now })
+      if (now > 0 && now >= agreedAt && now !== unsubscribedAt) await unsubscribe({ id, now })
     }
 }
 

@@ -54,7 +54,7 @@ test('an unsubscribe link names its subscription and enrolment, and is ours to t
   expect(url.pathname).toBe('/api/email/unsubscribe')
   const read = { s: url.searchParams.get('s') ?? '', t: url.searchParams.get('t') ?? '' }
   expect(read).toEqual(link(`${ID}.3`))
-  expect(readUnsubscribeLink(KEY, read)).toBe(ID)
+  expect(readUnsubscribeLink(KEY, read)).toEqual({ id: ID, enrolment: 3 })
   for (const t of [`${read.t}A`, read.t.slice(0, -1), `${read.t.slice(0, -1)}*`, '', `A${read.t.slice(1)}`])
     expect(readUnsubscribeLink(KEY, { s: read.s, t })).toBeUndefined()
   expect(readUnsubscribeLink(KEY, link(read.s, 'another key'))).toBeUndefined()

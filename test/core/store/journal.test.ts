@@ -559,6 +559,24 @@ test.each(['named', 'in its place'])(
   },
 )
 
+test('a copy of the journal that is older than a backup does not cover it, though it covers the one before', async () => {
+  const it = await three()
+  await it.backup('early.sqlite')
+  const older = it.at('older.jsonl')
+  copyFileSync(it.journal, older)
+  await it.backup('later.sqlite', it.file, NOW + 1)
+  await it.leave('ada', NOW + 2)
+  await it.store.close()
+  const from = (name: string, journal: string) =>
+    it.restore({ from: it.at(name), journal }, `of ${path.basename(journal)}/${name}`)
+  await expect(from('later.sqlite', older)).rejects.toThrow(
+    'older.jsonl is not the journal of its store, or is older',
+  )
+  await from('early.sqlite', older)
+  for (const name of ['early.sqlite', 'later.sqlite'])
+    expect((await from(name, it.journal)).replayed).toMatchObject({ unsubscribed: 1 })
+})
+
 test.each([
   ['deleted', rm],
   ['emptied', truncate],

@@ -3,7 +3,7 @@ import { copyFile, readFile } from 'node:fs/promises'
 import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { suppressionHash } from '../../../src/core/course/links.ts'
-import { DAY_MS } from '../../../src/core/durations.ts'
+import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
 import { applyFeedback } from '../../../src/core/mail/feedback/store.ts'
 import type { StreamName } from '../../../src/core/mail/holds.ts'
 import { journalFile } from '../../../src/core/store/journal.ts'
@@ -170,31 +170,51 @@ test.each([
   },
 )
 
-test.each([
-  ['the link', 'journal'],
-  ['the link', 'rows'],
-  ['their provider', 'journal'],
-  ['their provider', 'rows'],
-])(
-  'who left by %s while a restore had lost them is out when a newer backup is restored, from its %s',
-  async (by, from) => {
+const WAYS = ['the link, journal', 'the link, rows', 'their provider, journal', 'their provider, rows']
+test.each(
+  ['never there', 'asked', 'left before', 'left before any', 'anew since'].flatMap((then) =>
+    WAYS.map((way) => [then, ...way.split(', ')]),
+  ),
+)(
+  'who left while a restore had lost what they began (%s) by %s is out when a newer backup is restored, from its %s, until they undo it',
+  async (then, by, from) => {
     const it = await storeWith('mia')
+    const { course } = it.store
+    if (then === 'asked') await course.requestConfirmation(asked('ada', NOW))
+    if (then === 'left before') {
+      await subscribe(it.store, 'ada', NOW)
+      await it.leave('ada')
+    }
+    if (then === 'left before any') await hear(it.store, [eventOf('unsubscribed', NOW)], { now: NOW })
     await it.backup()
-    for (const name of ['ada', 'bob']) await subscribe(it.store, name, NOW + 5)
+    const began = NOW + 2 * HOUR_MS
+    if (then === 'asked') await course.confirm({ begin, tokenHash: `ada.${NOW}`, now: began })
+    else await subscribe(it.store, 'ada', began)
+    await subscribe(it.store, 'bob', began)
+    const { enrolment } = (await course.findById('ada')) ?? {}
     await it.backup('newer.sqlite')
     await it.store.close()
-    await it.restore({ now: NOW + 1000 })
+    await it.restore({ now: began + 1000 })
     const store = await it.open()
-    expect(await store.course.findById('ada')).toBeUndefined()
-    if (by === 'the link') await store.course.unsubscribe({ id: 'ada', now: NOW + 5000 })
-    else await hear(store, [eventOf('unsubscribed', NOW + 5000)], { now: NOW + 5000 })
+    const id = then === 'anew since' ? 'anew' : 'ada'
+    if (then === 'anew since') await subscribe(store, 'ada', began + 2000, { id })
+    const now = began + HOUR_MS
+    if (by === 'the link') await store.course.unsubscribe({ id, enrolment, now })
+    else await hear(store, [eventOf('unsubscribed', now)], { now })
     await store.close()
-    if (from === 'rows') rmSync(it.journal)
-    const newer = { from: it.at('newer.sqlite'), now: NOW + 90_000, withoutJournal: true }
-    expect((await it.restore(newer)).replayed).toMatchObject({ unsubscribed: 1 })
-    const { course } = await it.open()
-    const states = ['ada', 'bob', 'mia'].map(async (id) => (await course.findById(id))?.state)
-    expect(await Promise.all(states)).toEqual(['unsubscribed', 'confirmed', 'confirmed'])
+    const restored = async (file: string, later: number) => {
+      if (from === 'rows') rmSync(it.journal, { force: true })
+      const { replayed } = await it.restore({ from: it.at(file), now: now + later, withoutJournal: true })
+      const again = await it.open()
+      const states = ['ada', 'bob', 'mia'].map(async (one) => (await again.course.findById(one))?.state)
+      return { again, replayed, states: await Promise.all(states) }
+    }
+    const { again, replayed, states } = await restored('newer.sqlite', 90_000)
+    expect([replayed.unsubscribed > 0, ...states]).toEqual([true, 'unsubscribed', 'confirmed', 'confirmed'])
+    await again.course.undoUnsubscribe({ id: 'ada', now: now + 100_000 })
+    await it.backup('undone.sqlite')
+    await again.close()
+    expect((await restored('undone.sqlite', 200_000)).states[0]).toBe('confirmed')
   },
 )
 

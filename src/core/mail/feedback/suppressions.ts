@@ -114,8 +114,7 @@ const SAID: readonly (readonly [RegExp, SuppressionCause])[] = [
 
 /**
  * Reads a provider's export of suppressed addresses, or our own: any CSV whose first line names a column of addresses.
- * A line that gives no cause by its words or status codes is an error unless `cause` says what all are: a hard bounce
- * is never guessed.
+ * A line without a cause, by its words or status codes, is an error unless `cause` says what all are: none is guessed.
  */
 export function readSuppressionCsv(text: string, cause: SuppressionCause | undefined) {
   const lines: Iterator<CsvRow, undefined> = readCsv(text)

@@ -47,16 +47,18 @@ export function openJournal(database: SqliteDatabase, storeFile: string) {
         throw Object.assign(codeError(`JOURNAL_${codeOf(error)}`), { cause: error })
       }
     },
-    /** Ties backups to this journal, which then has every change that the store knows of. */
-    anchor(now: number) {
+    /** Ties a backup to this journal, which then has every change that the store knows of, as an older copy has not. */
+    anchor(now: number, isBackup: boolean) {
       const before = perform(getMeta(journals.ANCHOR))
-      const id = perform(anchorOf())
       // This user may not be allowed to read it.
       const written = attempt(() => journals.readJournal(file))
-      if (journals.covers([...(written ?? []), ...journals.entriesOf(owedLines())], id)) return
+      const entries = [...(written ?? []), ...journals.entriesOf(owedLines())]
+      const isTied = before !== undefined && journals.covers(entries, before)
+      if (isTied && !isBackup) return
+      if (isBackup) perform(setMeta(journals.ANCHORED_AT, String(now)))
       // One that was lost begins again with what the rows say, also if changes since have begun it.
-      const isLost = !fs.existsSync(file) || (before !== undefined && written !== undefined)
-      this.add(...(isLost ? perform(departures()) : []), { what: 'anchor', at: now, id })
+      const isLost = !fs.existsSync(file) || (before !== undefined && written !== undefined && !isTied)
+      this.add(...(isLost ? perform(departures()) : []), { what: 'anchor', at: now, id: perform(anchorOf()) })
     },
   }
 }

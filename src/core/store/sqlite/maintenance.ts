@@ -46,7 +46,8 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
         error,
       )`${file} is being migrated or written to by another process: try again when that has ended; nothing was changed.`
     })
-  const anchor = (now: number) => note(() => database.transaction(() => journal.anchor(now)).immediate())
+  const anchor = (now: number, isBackup = false) =>
+    note(() => database.transaction(() => journal.anchor(now, isBackup)).immediate())
   return {
     ...upkeep(sql, schema, { place, migrate: migrateAlone }),
     verify: async (now) => {
@@ -58,7 +59,7 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
       return result
     },
     backup: async (to, now, options) => {
-      anchor(now)
+      anchor(now, true)
       const result = await backup({ database, file, holds: 'course' }, to, now, options?.recipients)
       note(() => perform(setMeta(BACKUP_AT, String(now))))
       return result

@@ -169,12 +169,15 @@ async function catchUp(database: SqliteDatabase, { from, to }: RestorePart, opti
   const named = journals.readNamedJournal(journal)
   const both = own || named ? [...(own ?? []), ...(named ?? [])] : undefined
   const anchor = perform(getMeta(journals.ANCHOR))
-  const isCovered = journals.covers(both, anchor)
+  // A copy was made before what could not be written.
+  const owedNow = journals.entriesOf(askReplaced(to, () => getMeta(journals.OWED)) ?? '')
+  const tiedAt = perform(getTime(journals.ANCHORED_AT))
+  const isCovered = journals.covers(both && [...both, ...owedNow], anchor, tiedAt)
   const madeAt = perform(getTime(BACKUP_AT)) ?? Math.min(now, statSync(from).mtimeMs)
   const state = `${from} was made at ${new Date(madeAt).toISOString()}`
   if (!isCovered && !withoutJournal) {
     const file = journal ?? journals.journalFile(to)
-    const why = both ? `${file} is not the journal of its store` : `there is no ${file}`
+    const why = both ? `${file} is not the journal of its store, or is older` : `there is no ${file}`
     throw journals.uncovered(state, why, 'Name the journal from beside the replaced store with --journal')
   }
   // The journal that begins here does not cover the time before: no later restore may believe that it does.
@@ -184,8 +187,6 @@ async function catchUp(database: SqliteDatabase, { from, to }: RestorePart, opti
   const owedThen = own === undefined ? journals.entriesOf(perform(getMeta(journals.OWED)) ?? '') : []
   perform(setMeta(journals.OWED, undefined))
   const known = new Set(own?.map((entry) => JSON.stringify(entry)))
-  // A copy was made before what could not be written.
-  const owedNow = journals.entriesOf(askReplaced(to, () => getMeta(journals.OWED)) ?? '')
   const others = [...owedThen, ...(named ?? []), ...owedNow].filter((one) => !known.has(JSON.stringify(one)))
   // The journal may be an older copy, as may the named file: what happened later, the replaced store says.
   const key = perform(storeKey())
