@@ -124,6 +124,12 @@ test.skipIf(process.getuid?.() !== 0)(
     expect(await db('journal', 'j.jsonl')).toMatchObject({ code: 0 })
     for (const file of ['b.sqlite.zst', 'j.jsonl'])
       expect(await stat(path.join(cwd, file))).toMatchObject({ uid: 1234, gid: 1234, mode: 0o100600 })
+    // So does a store that is restored elsewhere, with each folder that is made for it.
+    await mkdir(path.join(cwd, 'theirs'))
+    await chown(path.join(cwd, 'theirs'), 1234, 1234)
+    await db('restore', 'b.sqlite.zst', '--data', 'theirs/new/data', '--without-journal')
+    for (const made of ['new', 'new/data', 'new/data/platform.sqlite'])
+      expect(await stat(path.join(cwd, 'theirs', made))).toMatchObject({ uid: 1234, gid: 1234 })
     expect(await db('journal', 'j.jsonl')).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/j\.jsonl exists and was left as it is/),
