@@ -305,4 +305,8 @@ test('a pause while another one is open ends the incident of that one, so that i
     resolvedBy: 'ada',
     resolvedReason: 'another pause began: wrong prices',
   })
+  // What is about courses alone resumes nothing else.
+  expect((await run(['course', 'resume', '--data', data])).code).toBe(0)
+  const held = (await store.sending.holds()).map(({ stream }) => stream)
+  expect(held).toEqual(['sign-in', 'confirmation', 'notice', 'mail'])
 })

@@ -292,6 +292,8 @@ test('a definition, its lessons and env files that changed since the start are n
       stdout: expect.stringContaining(says),
     })
   }
+  const shown = await verify(FILE, [...url, '--format', 'github'], written('b'))
+  expect(shown.stdout).toMatch(/^::error [^\n]*title=configuration-definition::/m)
   // Where there is no definition to compare it with, unless none is wanted.
   const lines = Object.entries(FILE).map(([name, value]) => `${name}=${value}\n`)
   const cwd = await folderWith({ '.env': lines.join('') })

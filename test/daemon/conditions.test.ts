@@ -216,6 +216,11 @@ test('requests that fail while the store does are not reported once it works aga
   it.mail('course', 'failed', 10)
   expect(await it.reasons(5, 'mail_refused')).toHaveProperty('mail_failing')
   expect(Object.keys(await it.reasons(6))).toEqual(['requests_failing'])
+  // The same long after the start.
+  expect([await it.reasons(30), await it.reasons(31)]).toEqual([{}, {}])
+  it.answered('/api/email/subscribe', 503, 14)
+  expect(await it.reasons(32, 'store')).toHaveProperty('requests_failing')
+  expect(await it.reasons(33)).toEqual({})
 })
 
 test('a route whose answers are errors is reported, although every probe is well', async () => {
