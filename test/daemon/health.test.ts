@@ -291,7 +291,9 @@ test('a course index is read for each question: one that is lost, broken or mend
   const file = path.join(await emptyFolder(), 'index.json')
   const { ask } = await platform({ COURSE_INDEX_PATH: file })
   const none = '{"version":1,"lessons":[]}'
-  for (const text of [undefined, INDEX, '{"version":1,', INDEX, INDEX.replace('1', '2'), none, undefined]) {
+  const half = INDEX.replace('}]', '},{"day":2,"title":"B"}]')
+  const [cut, newer] = ['{"version":1,', INDEX.replace('1', '2')]
+  for (const text of [undefined, INDEX, cut, INDEX, newer, none, half, undefined]) {
     rmSync(file, { force: true })
     if (text !== undefined) writeFileSync(file, text)
     const state = text === INDEX ? 'ok' : 'failing'

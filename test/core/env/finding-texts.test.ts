@@ -214,7 +214,14 @@ test('reports a misspelled name to the services that read the right one, and a f
 
 const OF_FILES: readonly [text: string, id: string, line: number, rest: Partial<Finding>][] = [
   // The rest of a secret that was broken when it was pasted.
-  ['MY_API_TOKEN=abcd\nEFGH=', 'unreadable-line', 2, { present: [], excerpt: '••••' }],
+  ...['MY_API_TOKEN', 'A_KEY', 'SECRET_OF_MINE', 'db_password'].map(
+    (name): [string, string, number, Partial<Finding>] => [
+      `${name}=abcd\nEFGH=`,
+      'unreadable-line',
+      2,
+      { present: [], excerpt: '••••' },
+    ],
+  ),
   ['\nwhat is this', 'unreadable-line', 2, { present: [], excerpt: '••••' }],
   [' MAILER_FROM: x', 'unreadable-line', 1, { present: ['MAILER_FROM'], excerpt: ' MAILER_FROM ••••' }],
   [
