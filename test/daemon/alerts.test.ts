@@ -411,12 +411,12 @@ test.each([
   'a silence that %s seconds before the whole store was stopped counts: %i alert leaves',
   async (change, heard) => {
     const { machine, store, state, told } = await scene()
-    const silenced = Promise.withResolvers<void>()
+    const [silenced, stopped] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     let asked = 0
     const sleep: Timer['sleep'] = (ms, signal) => {
       if (ms !== 7000) return systemClock.sleep(ms, signal)
       asked += 1
-      return asked === 1 ? silenced.promise : systemClock.sleep(ms, signal)
+      return [silenced, stopped][asked - 1]?.promise ?? systemClock.sleep(ms, signal)
     }
     const { rounds, time } = machine({ timer: { ...systemClock, sleep } })
     const silence = (ms: number) =>
@@ -427,6 +427,9 @@ test.each([
     silenced.resolve()
     await expect.poll(() => asked).toBe(2)
     state.broken = 'all'
+    // A store that cannot be asked says nothing new of it.
+    stopped.resolve()
+    await expect.poll(() => asked).toBe(3)
     await rounds(3, { mail: 'failing' })
     expect(told()).toHaveLength(heard)
   },
