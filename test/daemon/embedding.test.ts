@@ -179,7 +179,7 @@ test('a misspelt address of the job store fails its probe, and leaves the store 
 })
 
 test.each(['no other store', 'a store of jobs'])(
-  'a program without a log, with %s, is warned once that subscriptions end with it, and of wrong secrets, however many come',
+  'a program without a log, with %s, is warned once that subscriptions end with it, of wrong secrets, however many come, and of faults of its own',
   async (other) => {
     const told: (Error & { readonly code?: string })[] = []
     const note = (warning: Error) => void told.push(warning)
@@ -190,6 +190,7 @@ test.each(['no other store', 'a store of jobs'])(
         EMAIL_DISPATCH_SECRET: 'a-secret-of-these-tests-only-0123456789',
         ...(other === 'a store of jobs' && { JOB_STORE_URL: await newStoreUrl() }),
       },
+      identify: () => Promise.reject(new TypeError('no')),
     })
     onTestFinished(() => platform.close())
     await platform.courses.enrol({ course: 'quantum', email: 'ada@example.com' })
@@ -198,9 +199,11 @@ test.each(['no other store', 'a store of jobs'])(
       const Authorization = `Bearer wrong-${n}`
       expect((await post('/api/email/dispatch', {}, { Authorization })).status).toBe(401)
     }
+    for (const _ of 'twice') expect((await post('/api/email', WELCOME)).status).toBe(503)
     // The process tells of warnings in a later turn.
     await new Promise(setImmediate)
-    expect(told.filter(({ code }) => code === 'secret_refused')).toHaveLength(1)
+    for (const event of ['secret_refused', 'identify_fault'])
+      expect(told.filter(({ code }) => code === event)).toHaveLength(1)
     expect(told.filter(({ code }) => code === 'store_in_memory')).toMatchObject([
       {
         name: 'platformctl',

@@ -65,17 +65,24 @@ test('reports that the tracker does not take are a line in the log, once, and de
   const env = { NEXT_PUBLIC_ERRORTRACK_DSN: `${url.replace('://', '://0123456789abcdef@')}/1` }
   const told: string[] = []
   const warn = (event: string, message: string) => void told.push(`${event}: ${message}`)
-  const reporting = await openReporting({ platform: learning, env, log: { ...silentLog, warn } })
-  onTestFinished(() => reporting.close(0))
+  const open = async () => {
+    const reporting = await openReporting({ platform: learning, env, log: { ...silentLog, warn } })
+    onTestFinished(() => reporting.close(0))
+  }
+  await open()
   const platform = openPlatform({ platform: learning, env, log: silentLog })
   onTestFinished(() => platform.close())
   const health = async () => (await platform.health('web')).probes.errortrack
-  for (const next of [200, 403, 500, 200]) {
+  for (const next of [200, 403, 500, 200, 500]) {
     status = next
     reportError(new Error(`a report before ${next}`))
     const reason = `the tracker did not take the last report (HTTP ${next})`
     const lost = { state: 'degraded', checked: false, reason }
     await expect.poll(health).toEqual(next === 200 ? { state: 'ok', checked: false } : lost)
   }
-  expect(told).toEqual(['reports_lost: the error tracker does not take reports: HTTP 403'])
+  const lost = 'reports_lost: the error tracker does not take reports: HTTP'
+  expect(told).toEqual([`${lost} 403`, `${lost} 500`])
+  // One that is opened anew has lost nothing.
+  await open()
+  expect(await health()).toEqual({ state: 'ok', checked: false })
 })

@@ -54,6 +54,7 @@ test.each<[string, Record<string, unknown>]>([
   ['a subject without end', { sub: 'a'.repeat(256) }],
   ['no e-mail', { email: undefined }],
   ['a life of more than a week', { exp: NOW / 1000 + 7 * 24 * 3600 + 6 }],
+  ['as long a life, said to begin tomorrow', { exp: NOW / 1000 + 8 * 24 * 3600, iat: NOW / 1000 + 86_400 }],
   ['an e-mail that is not verified', { email_verified: false }],
   ['an e-mail that its account has not verified', { user_metadata: { email_verified: false } }],
   ['an e-mail that was verified by no boolean', { app_metadata: { email_verified: 'true' } }],
