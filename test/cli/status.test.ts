@@ -404,7 +404,7 @@ test('an announcement is on the page and in its JSON, as plain text, until it is
 
 test('an announcement in two languages is read in the reader’s', async () => {
   const it = await daemon()
-  const args = ['--translation', 'de=Die Suche ist langsam', '--translation', 'fr=Recherche lente']
+  const args = ['--translation', 'DE=Die Suche ist langsam', '--translation', 'fr=Recherche lente']
   expect((await it.run(['status', 'announce', 'Search is slow', ...args])).stderr).toBe('')
   const read = async (path: string, headers: Record<string, string>) =>
     (await fetch(new URL(path, it.running.urls.web), { headers })).text()

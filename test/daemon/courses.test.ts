@@ -161,6 +161,9 @@ test('an embedding program enrols once for each key, lists, and cancels', async 
   // A retry that comes late does not begin it again.
   expect(await courses.enrol(order)).toEqual(answers[0])
   expect(await courses.list(order)).toMatchObject([{ state: 'unsubscribed', nextAt: undefined }])
+  const second = { email: order.email, course: 'chess' }
+  await courses.enrol(second)
+  expect(await courses.set({ ...second, language: 'de' })).toEqual({ enrolments: 1 })
   // Nobody is taken for somebody else.
   const conflict = { enrolled: false, reason: 'conflict' }
   expect(await courses.enrol({ ...order, email: 'bob@example.com' })).toEqual(conflict)
