@@ -234,6 +234,12 @@ test('asks a neighbor for a deep check only from web, and passes on its state an
   ])
   const probe = neighbourProbe(API as never)
   expect([probe.name, probe.service, probe.deadlineMs]).toEqual(['api', 'web', 1300])
+  // Of web, only a deep request asks others, whatever the probe is called.
+  const settings = { addresses: new Map([['api', url]]) }
+  for (const isNamesake of [false, true]) {
+    const one = neighbourProbe(API as never, { isNamesake })
+    expect(said(await look(one, { settings, deep: false }))).toBe('ok, not checked')
+  }
 })
 
 test('another program has a state and no build of ours, and a server is reachable below 500', async () => {

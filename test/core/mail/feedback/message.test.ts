@@ -286,6 +286,7 @@ describe('a returned message that is no proper notification', () => {
     ['qmail', QMAIL, 'hard-bounce'],
     ['Exchange', EXCHANGE, 'hard-bounce'],
     ['Gmail', GMAIL, 'soft-bounce'],
+    ['one that quotes the message', QMAIL.replace('Message-ID', '> Message-ID'), 'hard-bounce'],
     ['a postmaster', QMAIL.replace('MAILER-DAEMON', 'Postmaster'), 'hard-bounce'],
     ['a server that names no sender', QMAIL.replace('MAILER-DAEMON@mx.example.net', '<>'), 'hard-bounce'],
   ])('of %s is classified by the code in its text', async (_, text, kind) => {
