@@ -281,6 +281,32 @@ test.each(['journal', 'rows'])(
   },
 )
 
+test.each(['paused', 'resumed'] as const)(
+  'a mail stream that the backup knows as %s is not changed by an older copy of the journal',
+  async (now) => {
+    const it = await storeWith()
+    const { sending } = it.store
+    const streams = ['course'] as const
+    const pause = (at: number) =>
+      sending.pause({ streams, reason: 'wrong texts', now: at, audit: audited('pause', at) })
+    const resume = (at: number) => sending.resume({ streams, now: at, audit: audited('resume', at) })
+    const steps = now === 'paused' ? [pause, resume, pause] : [pause, resume, pause, resume]
+    for (const [step, change] of steps.entries()) {
+      if (step === steps.length - 1) await copyFile(it.journal, it.at('copy'))
+      await change(NOW + step)
+    }
+    const before = await sending.holds()
+    expect(before).toHaveLength(now === 'paused' ? 1 : 0)
+    await it.backup()
+    await it.store.close()
+    rmSync(it.file)
+    await copyFile(it.at('copy'), it.journal)
+    const { replayed } = await it.restore({ withoutJournal: true })
+    expect(replayed).toMatchObject({ paused: 0, resumed: 0 })
+    expect(await (await it.open()).sending.holds()).toEqual(before)
+  },
+)
+
 test('the reason of a pause is kept without addresses, in the store and in its journal', async () => {
   const it = await storeWith()
   const reason = 'mail to "zed q"@example.com, zed%40example.com and Zed@Example.com was wrong'
