@@ -158,6 +158,10 @@ test('after a fault of the sender an operator tries all that waits for a decisio
     expect(out).toContain('wrong links')
     expect(out).not.toMatch(/ada@|grace@/)
   }
+  // What waits for a decision is not over.
+  expect((await run('course', 'export')).out.match(/,(?:confirmed|finished),/g)).toEqual(
+    Array(2).fill(',confirmed,'),
+  )
   expect(await run('course', 'resolve', '--all')).toMatchObject({ code: 2 })
   for (const all of [[], ['--all']]) {
     const { out } = await run('course', 'resolve', ...all, '--reason', 'full', 'retry')
@@ -356,6 +360,7 @@ test('course show tells of every course that a person is in, and of one by its i
   const show = await run('course', 'show', 'ada@example.com')
   expect(show.out.match(/^course .*$/gm)).toEqual(['course        quantum', 'course        optics'])
   expect(show.out.match(/^id .*$/gm)).toHaveLength(2)
+  expect(show.out.match(/^\S+Z {2}unsubscribed/gm)).toHaveLength(1)
   const { course, enrolments } = JSON.parse(
     (await run('course', 'show', 'ada@example.com', '--format', 'json')).out,
   )

@@ -365,7 +365,9 @@ test('a witness answers GET and HEAD alone, keeps nothing secret to show, and sa
   expect((await ask('/vote')).status).toBe(400)
   // fetch would mend this address.
   expect(await rawStatus(ask.port, '//[')).toBe(400)
-  expect(JSON.parse((await ask('/health')).text)).toMatchObject({ state: 'degraded', platform: 'unknown' })
+  expect(JSON.parse((await ask('/health')).text)).toMatchObject({
+    ...{ state: 'degraded', platform: 'unknown', ageSeconds: null },
+  })
   // A wrong address or secret is no outage.
   await it.rounds(4)
   expect(it.known()).toMatchObject({ view: 'unknown', isOutage: false })

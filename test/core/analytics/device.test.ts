@@ -279,8 +279,9 @@ describe('a batch of events', () => {
 
 describe('a page', () => {
   /** A page that starts anew with this endpoint, and what it sends. */
-  async function page(endpoint: string | undefined) {
+  async function page(endpoint: string | undefined, before = (_: Device['storage']) => {}) {
     const { storage } = await device()
+    before(storage)
     const sent: { events: unknown[] }[] = []
     vi.stubGlobal('fetch', async (_: string, { body }: Request) => {
       sent.push(JSON.parse(await body.text()))
@@ -331,6 +332,14 @@ describe('a page', () => {
     optOut(false)
   })
 
+  test('that may not send when it starts does once the visitor opts in', async () => {
+    const { track, optOut, sent, pass } = await page('/api/analytics', object)
+    optOut(false)
+    track('page.viewed')
+    await pass(6)
+    expect(sent.map(({ events }) => events.length)).toEqual([1])
+  })
+
   test.each([undefined, '', ' '])(
     'without an endpoint (%j) keeps what it tracks on the device',
     async (endpoint) => {
@@ -372,6 +381,14 @@ describe('the buffer of a device', () => {
     expect(buffer.keys().map((key) => buffer.read(key)?.endsWith('}]'))).toEqual([false, false])
     buffer.clear()
     expect(times()).toEqual([])
+  })
+
+  test('gives up no more of what was acknowledged than it makes room for, as /insights shows the rest', async () => {
+    const { buffer } = await device(300)
+    for (let at = 0; at < 300; at += 1) buffer.add(event(at))
+    buffer.acknowledge(buffer.keys())
+    buffer.add(event(300))
+    expect(buffer.keys()).toHaveLength(101)
   })
 
   test('never holds more than the last 10,000 events', async () => {
