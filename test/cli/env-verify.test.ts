@@ -187,6 +187,8 @@ test('two fingerprints cannot be compared: of two names, of a secret and another
   const fingerprint = await openFingerprints(TOKEN, NONCE)
   const made = [true, false].flatMap((secret) => ['A', 'B'].map((name) => fingerprint({ name, secret }, 'x')))
   expect(new Set(await Promise.all([...made, fingerprint({ name: 'A', secret: true }, 'y')])).size).toBe(5)
+  const underAnother = await openFingerprints(TOKEN.toUpperCase(), NONCE)
+  expect(await made[2]).not.toBe(await underAnother({ name: 'A', secret: false }, 'x'))
   const asked = new Set<string | undefined>()
   const url = await serve(({ url }, response) => {
     asked.add(url)

@@ -145,8 +145,11 @@ test('a platform without a course subscribes nobody who does not ask for inciden
     mailer: testTransport(async () => ({ kind: 'sent', id: 'one' })),
   })
   onTestFinished(() => platform.close())
-  const { post } = asking(handlersOf(platform) as Parameters<typeof asking>[0])
+  const { post, page } = asking(handlersOf(platform) as Parameters<typeof asking>[0])
   const subscribe = async (body: object) => (await post('/api/email/subscribe', body)).status
   expect(await subscribe({ email: 'ada@example.com' })).toBe(404)
   expect(await subscribe({ email: 'ada@example.com', course: 'status' })).toBe(202)
+  const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
+  const mistyped = { method: 'POST', headers: form, body: 'email=ada&course=status' }
+  expect(await page('/api/email/subscribe', mistyped)).toContain('name="course" value="status"')
 })

@@ -337,7 +337,7 @@ describe('a page', () => {
     optOut(false)
     track('page.viewed')
     await pass(6)
-    expect(sent.map(({ events }) => events.length)).toEqual([1])
+    expect(sent.map(({ events }: { events: unknown[] }) => events.length)).toEqual([1])
   })
 
   test.each([undefined, '', ' '])(
