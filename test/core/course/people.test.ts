@@ -177,6 +177,10 @@ test('an id that is taken, or that two people have, is given to nobody else', as
   const kept = ids.filter(([, id]) => id?.startsWith('subscription-1'))
   expect(kept).toEqual([['ada@example.com', 'subscription-1.2']])
   expect(new Set(ids.map(([, id]) => id)).size).toBe(3)
+  const agreed = { consentAt: '2026-01-02', consentHow: 'form', subscription: 'subscription-1.2' }
+  const inJson = ['ada', 'bob'].map((name) => ({ address: `${name}@example.com`, ...agreed }))
+  const given = reading(JSON.stringify(inJson)).people.map(({ subscription }) => subscription?.id)
+  expect(given).toEqual(['subscription-1', undefined])
 })
 
 test.each(['start', 'latest'] as const)(

@@ -691,6 +691,9 @@ test('a restore says how many lessons will be sent again, and takes their record
   await course.settle(claims.map((claim) => outcomeOf(claim, NOW + 1, { nextAttemptAt: NOW + DAY_MS })))
   await heartbeats.beat({ name: 'backup', now: NOW + 1, failed: undefined })
   await it.store.close()
+  const replaced = new Database(it.file)
+  replaced.exec(`INSERT INTO course_plan VALUES ('quantum', 'v2', '{}', ${NOW})`)
+  replaced.close()
   const args = ['db', 'restore', 'b.sqlite', '--data', '.', '--force']
   expect(await command(args, { cwd: it.folder })).toMatchObject({
     exitCode: 0,
@@ -719,6 +722,8 @@ test('a restore says how many lessons will be sent again, and takes their record
   expect(await restored.heartbeats.expect({ name: 'backup', now: NOW + 2 })).toMatchObject({
     beatAt: NOW + 1,
   })
+  // What they are sent by, too.
+  expect(await restored.course.pinnedPlan({ course: 'quantum', version: 'v2' })).toBe('{}')
   const due = await restored.course.claimDue({ now: NOW, limit: 9, retries: 9, leaseMs: 60_000, call: 'd' })
   expect(due.map(({ id }) => id)).not.toContain(claims[0]?.id)
   expect(due).toHaveLength(1)
