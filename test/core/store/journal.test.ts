@@ -688,7 +688,12 @@ test('a restore says how many lessons will be sent again, and takes their record
   await it.backup()
   const { course, heartbeats } = it.store
   const claims = await course.claimDue({ now: NOW, limit: 2, retries: 0, leaseMs: 60_000, call: 'c' })
-  await course.settle(claims.map((claim) => outcomeOf(claim, NOW + 1, { nextAttemptAt: NOW + DAY_MS })))
+  // The first gets two.
+  const sent = (claim: (typeof claims)[number], nextAttemptAt: number) =>
+    outcomeOf(claim, NOW + 1, { nextAttemptAt })
+  await course.settle(claims.map((claim, index) => sent(claim, index === 0 ? NOW + 1 : NOW + DAY_MS)))
+  const second = await course.claimDue({ now: NOW + 1, limit: 9, retries: 0, leaseMs: 1, call: 'e' })
+  await course.settle(second.flatMap((one) => (one.id === claims[0]?.id ? sent(one, NOW + DAY_MS) : [])))
   await heartbeats.beat({ name: 'backup', now: NOW + 1, failed: undefined })
   await it.store.close()
   const replaced = new Database(it.file)
@@ -698,7 +703,7 @@ test('a restore says how many lessons will be sent again, and takes their record
   expect(await command(args, { cwd: it.folder })).toMatchObject({
     exitCode: 0,
     stdout: expect.stringContaining(
-      '\n2 lessons sent after the backup will be sent again: restore with --sent-from',
+      '\n3 lessons sent after the backup will be sent again: restore with --sent-from',
     ),
   })
   const other = await openStore({ kind: 'sqlite', file: it.at('other.sqlite') })
@@ -717,7 +722,7 @@ test('a restore says how many lessons will be sent again, and takes their record
   await again.close()
   const kept = readdirSync(it.at('')).find((name) => name.includes('.before-')) ?? ''
   const elsewhere = await it.restore({ journal: it.journal, sentFrom: it.at(kept) }, ELSEWHERE)
-  expect(elsewhere).toMatchObject({ taken: 2, repeats: 0, faults: [] })
+  expect(elsewhere).toMatchObject({ taken: 3, repeats: 0, faults: [] })
   const restored = await it.open(ELSEWHERE)
   expect(await restored.heartbeats.expect({ name: 'backup', now: NOW + 2 })).toMatchObject({
     beatAt: NOW + 1,
