@@ -15,8 +15,7 @@ const PATIENCE_MS = 30_000
 
 /**
  * Sends the buffer in batches of at most 500. A batch is written down with its id before it is sent and forgotten when
- * it is acknowledged: after a lost answer, a closed page or a crash the same events go out under the same id, and
- * ingest stores them once.
+ * it is acknowledged: after a lost answer, a closed page or a crash it goes out under the same id, and is stored once.
  */
 export function createSender(
   buffer: Buffer,

@@ -30,9 +30,7 @@ export function decodeWebhookKey(text: string): Buffer | undefined {
 /** Receivers ignore signatures of shorter keys (RFC 8301 §3.2). */
 export const LEAST_RSA_BITS = 1024
 
-/**
- * The private RSA key of a PEM text, in which line ends may be written `\n`; undefined if receivers would refuse it.
- */
+/** The private RSA key of a PEM text, in which line ends may be written `\n`; undefined if receivers would refuse it. */
 export function dkimPrivateKey(text: string): KeyObject | undefined {
   // Loading the crypto module takes 6 ms of a cold start, so text that cannot be a key never does.
   if (!text.includes('-----BEGIN ')) return undefined

@@ -111,6 +111,4 @@ function faultless(log: Log): Log {
 }
 
 /** Whether mails can be sent: a sender and a provider or server are set, with the key that it needs (CONTRACT §2). */
-export function isEmailConfigured(env: Environment): boolean {
-  return readSettings(learning, env).mail !== undefined
-}
+export const isEmailConfigured = (env: Environment): boolean => readSettings(learning, env).mail !== undefined

@@ -463,11 +463,11 @@ const PLANTED: Readonly<Record<string, readonly Planted[]>> = {
   'store/sqlite/restore.ts': [
     [
       'takes no sent records at a restore of who came back by undoing an unsubscribe',
-      `const replayed = await replay(sql, entries)
+      `const replayed = await replay(sql, entries, had)
   // After the replay, which lets those go on who undid an unsubscribe that the backup has.
   const taken = sentFrom === undefined ? 0 : takeSentRecords(database, sentFrom)`,
       `if (sentFrom !== undefined) takeSentRecords(database, sentFrom)
-  const replayed = await replay(sql, entries)
+  const replayed = await replay(sql, entries, had)
   const taken = 0`,
     ],
   ],

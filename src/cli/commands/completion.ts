@@ -18,10 +18,7 @@ function valued(root: CommandNode) {
   )
 }
 
-/**
- * Cases of bash and zsh for the command and option before the cursor. An option with the same values everywhere needs no command
- * in its pattern; `--format` does.
- */
+/** Cases of bash and zsh for the command and option before the cursor; the command only where values differ, as those of `--format`. */
 function valueCases(root: CommandNode, complete: (values: readonly string[]) => string): string {
   const cases = [...valued(root)].flatMap(([name, taking]) => {
     const [first = ''] = taking.map(({ offers }) => offers.join())

@@ -11,9 +11,7 @@ export interface InsightsColumn {
   readonly property?: string
 }
 
-/**
- * A table of the insights page. With `by`, each value of its first property that is set has a row; else each column.
- */
+/** A table of the insights page. With `by`, each value of its first property that is set has a row; else each column. */
 export interface InsightsSection {
   readonly id: string
   readonly heading: string

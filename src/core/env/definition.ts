@@ -13,9 +13,7 @@ export interface VariableDefinition extends Omit<Reading, 'pattern'> {
   readonly summary?: string
   /** Shown in `.env.example` and in documents; never a real secret. */
   readonly example?: string
-  /**
-   * Value used while the variable is absent. Setting it switches its group on only if all of its variables have one.
-   */
+  /** Value used while the variable is absent. Setting it switches its group on only if all of its variables have one. */
   readonly default?: string | number | boolean
   /** Its absence is an error: always, in `'production'` (DEPLOY_ENVIRONMENT), or while `{ when: NAME }` is set. */
   readonly required?: Requirement

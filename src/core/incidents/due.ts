@@ -1,6 +1,7 @@
 import { HOUR_MS, MINUTE_MS } from '../durations.ts'
 import { ABOUT_PAUSES } from './conditions.ts'
 import type { Hearing, MessageKind, MessageRecord, QueuedAlert, StoredIncident } from './incident.ts'
+import { SUBSCRIBERS } from './incident.ts'
 
 export const REMINDER_MS = 4 * HOUR_MS
 /** A cause that opened this often within an hour flaps: alert only once it has lasted, or a reminder would be due. */
@@ -12,7 +13,7 @@ type PlannedAlert = Omit<QueuedAlert, 'leaves'>
 
 /**
  * The next alert for each incident and channel, if any. `incidents` hold all that opened since the last reminder;
- * `quietUntil` is the end of the last silence, because nobody can acknowledge what nobody was told.
+ * `told` has the latest first; `quietUntil` is the end of the last silence: nobody can acknowledge what nobody was told.
  */
 export function plannedAlerts(
   incidents: readonly StoredIncident[],
@@ -21,6 +22,9 @@ export function plannedAlerts(
   now: number,
   quietUntil = 0,
 ): readonly PlannedAlert[] {
+  // Whoever was told could acknowledge from then on, whatever was silenced since.
+  const heldUntil = (id: string) =>
+    Math.min(quietUntil, told.findLast((one) => one.incident === id && isBeginning(one))?.at ?? quietUntil)
   return incidents.flatMap((incident) =>
     channels.flatMap((hearing) => {
       const { name: channel, takes = () => true } = hearing
@@ -32,13 +36,16 @@ export function plannedAlerts(
         records,
         isFlapping(incident, incidents, heard),
         now,
-        quietUntil,
+        heldUntil(incident.id),
       )
       if (next === undefined || !takes(next.kind, incident)) return []
       return { incident: incident.id, channel, ...next }
     }),
   )
 }
+
+const isBeginning = ({ kind, outcome, channel }: MessageRecord) =>
+  kind === 'opened' && outcome === 'sent' && channel !== SUBSCRIBERS
 
 /** What was tried counts as sent, because it may have arrived; what was not given up is tried again. */
 function nextAlert(

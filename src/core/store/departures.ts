@@ -23,7 +23,7 @@ export function* exportAnchor(): Steps<string> {
 /** Begins the hashes of those who left a course; an erasure’s are bare. */
 const LEFT = 'left:'
 /** In the place of a course in such a hash: of somebody who left before beginning any. No course has this id. */
-const EVERY_COURSE = '*'
+export const EVERY_COURSE = '*'
 
 function* leftHash(schema?: string): Steps<(key: string) => string | undefined> {
   const secret = yield* storeKey(schema)
@@ -41,14 +41,7 @@ export function* leaving(at: number, ...people: readonly Enrolment[]): Steps<rea
   })
 }
 
-/** Keeps those out of every course who unsubscribed before they began any; gives what the journal says of it. */
-export const leaveAll = (at: number, identities: readonly string[]) =>
-  keepOut(
-    at,
-    identities.map((identity) => enrolmentKey(identity, EVERY_COURSE)),
-  )
-
-/** Keeps out by a link’s id, or by the key of an enrolment; gives what the journal says of it, at most once an hour. */
+/** Keeps out by a link’s id, or by keys of enrolments; gives what the journal says of it, at most once a minute. */
 export function* keepOut(at: number, keys: readonly string[]): Steps<readonly JournalEntry[]> {
   if (keys.length === 0) return []
   const hashOf = yield* leftHash()

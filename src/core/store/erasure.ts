@@ -1,6 +1,6 @@
 import { asciiAddress } from '../address.ts'
 import type { CourseStore } from '../course/store.ts'
-import { HOUR_MS } from '../durations.ts'
+import { MINUTE_MS } from '../durations.ts'
 import { newMailbox, type Suppression, suppressed, withoutTraces } from '../mail/feedback/event.ts'
 import { mailboxes } from './mailboxes.ts'
 import { addAudit, all, journal, lock, run, SPACE, type Sql, type Steps } from './sql.ts'
@@ -17,7 +17,7 @@ export const byTable = <T extends string>(tables: readonly T[], text: (table: T)
 
 export const TEXTS = {
   suppress: `INSERT INTO suppression (hash, created_at) SELECT value, CAST(@now AS bigint) FROM {each @hashes} WHERE true
-    ON CONFLICT (hash) DO UPDATE SET created_at = excluded.created_at WHERE suppression.created_at < excluded.created_at - ${HOUR_MS}`,
+    ON CONFLICT (hash) DO UPDATE SET created_at = excluded.created_at WHERE suppression.created_at < excluded.created_at - ${MINUTE_MS}`,
   kept: 'SELECT hash FROM suppression WHERE hash IN (SELECT value FROM {each @hashes})',
   subscriptions: `DELETE FROM subscription WHERE identity = @identity OR person = @identity RETURNING id, address`,
   sentMail: `DELETE FROM sent_mail WHERE recipient IN (SELECT value FROM {each @recipients})`,

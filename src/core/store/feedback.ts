@@ -4,13 +4,13 @@ import { endByFeedback, endedByBounce } from '../course/transitions/leave.ts'
 import { newMailbox, withoutTraces } from '../mail/feedback/event.ts'
 import type { AppliedChange, FeedbackStore, MailboxChange } from '../mail/feedback/store.ts'
 import { countsOf } from '../mail/feedback/store.ts'
-import { leaveAll, leaving } from './departures.ts'
+import { EVERY_COURSE, keepOut, leaving } from './departures.ts'
 import { keptOf } from './erasure.ts'
 import type { JournalEntry } from './journal.ts'
 import { mailboxes } from './mailboxes.ts'
 import { addCounts } from './sending.ts'
 import { addAudit, all, deleteInSteps, first, journal, ROWS_A_STEP, type Sql, storableText } from './sql.ts'
-import { history, subscriptions } from './subscriptions.ts'
+import { enrolmentKey, history, subscriptions } from './subscriptions.ts'
 
 const FIRST = { at: Number.MIN_SAFE_INTEGER, identity: '' }
 
@@ -56,7 +56,7 @@ export function feedback(sql: Sql): FeedbackStore {
     const entries: (readonly [subscription: string, entry: HistoryEntry])[] = []
     const lines: JournalEntry[] = []
     const left: SubscriptionRecord[] = []
-    const leftUnbegun = new Set<string>()
+    const keptOut: string[] = []
     const applied = changes.map(({ key, identity, change, at, reason, entry }): AppliedChange => {
       // The second of two equal keys in one delivery finds its key taken.
       if (key !== undefined && !fresh.delete(storableText(key))) return 'repeated'
@@ -77,11 +77,14 @@ export function feedback(sql: Sql): FeedbackStore {
       // Also of an address that is off the list again.
       if (hash !== undefined) return changed && suppression === undefined ? 'changed' : 'erased'
       const theirs = [...enrolments.values()].filter((record) => record.identity === identity)
-      if (effect === 'unsubscribe' && theirs.every((one) => one.state !== 'confirmed' && !endedByBounce(one)))
-        leftUnbegun.add(identity)
+      if (effect === 'unsubscribe' && theirs.every(({ state }) => state === 'unconfirmed'))
+        keptOut.push(enrolmentKey(identity, EVERY_COURSE))
       for (const record of theirs) {
         const { id, enrolment, unsubscribedAt } = record
         const after = effect === 'none' ? undefined : endByFeedback(record, effect, { at, reason, now })
+        // Who left already may have begun anew in what a restore has lost.
+        if (effect === 'unsubscribe' && !after && record.state === 'unsubscribed')
+          keptOut.push(enrolmentKey(identity, record.course))
         if (after) {
           enrolments.set(id, after)
           ended.add(id)
@@ -99,7 +102,7 @@ export function feedback(sql: Sql): FeedbackStore {
     yield* subscriptions.save([...enrolments.values()].filter(({ id }) => ended.has(id)))
     yield* history.remember(...entries)
     yield* addCounts(countsOf(changes, applied))
-    lines.push(...(yield* leaving(now, ...left)), ...(yield* leaveAll(now, [...leftUnbegun])))
+    lines.push(...(yield* leaving(now, ...left)), ...(yield* keepOut(now, [...new Set(keptOut)])))
     return { applied, lines }
   }
 

@@ -58,8 +58,7 @@ export const TEXTS = {
   publish: `INSERT INTO notice (seq, subject, kind, at, facts)
     SELECT coalesce(max(seq), 0) + 1, @subject, @kind, @at, @facts FROM notice WHERE true
     ON CONFLICT (subject, kind) DO NOTHING`,
-  // A subscription that an older build confirmed says how many notices there were before it. Numbers begin again after
-  // a restore, and keys must not.
+  // A subscription of an older build says how many notices there were before it. A restore resets numbers, but no keys.
   queueNotices: `INSERT INTO message (id, stream, key, subscription, subject, channel, payload, created_at, expires_at, next_attempt_at)
     SELECT r.id, 'notice', r.key, r.subscription, r.subject, r.kind, '{}', r.at, r.at + ${NOTICE_LIFE_MS}, r.at FROM (
       SELECT 'notice.' || n.seq || '.' || s.id AS id, 'notice.' || n.subject || '.' || n.kind || '.' || s.id AS key,

@@ -6,7 +6,7 @@ import { type FeedbackStore, releaseChange, suppressionChange } from '../mail/fe
 import { recipientHashes } from '../mail/send-once.ts'
 import { type Secret, secret } from '../secret.ts'
 import { type CopiedRow, PAGE, partsOf } from './copy.ts'
-import { outBy } from './departures.ts'
+import { departures, outBy } from './departures.ts'
 import { enrolments } from './enrolments.ts'
 import { byTable, TEXTS as ERASURE, PERSONAL } from './erasure.ts'
 import { feedback } from './feedback.ts'
@@ -52,8 +52,15 @@ function concerns({ what, at, enrolment }: Leaving, restored: Subscription): boo
   return what === 'undone' ? restored.enrolment === enrolment : restored.unsubscribedAt !== at
 }
 
+const keysOf = ({ id, enrolment, hash = id, at }: Leaving) => [`${id} ${enrolment} ${at}`, `${hash} ${at}`]
+
+/** What a restored store knows of who left: what people did after that is theirs. Ask before the first replay. */
+export function* departed(): Steps<ReadonlySet<string>> {
+  return new Set((yield* departures()).filter(is('unsubscribed')).flatMap(keysOf))
+}
+
 /** Does again in a store that was brought back to an older state what happened since. Twice changes nothing more. */
-export async function replay(sql: Sql, entries: readonly JournalEntry[]): Promise<Replayed> {
+export async function replay(sql: Sql, entries: readonly JournalEntry[], had: ReadonlySet<string>) {
   const { findById, unsubscribe, undoUnsubscribe } = enrolments(sql)
   const count = { ...NOTHING_REPLAYED }
   for (const entry of entries) if (entry.what === 'audited') await sql.write(() => addAudit(entry.entry))
@@ -67,14 +74,18 @@ export async function replay(sql: Sql, entries: readonly JournalEntry[]): Promis
   const last = new Map(
     entries.filter(is('unsubscribed', 'undone')).map((one) => [`${one.id} ${one.enrolment}`, one]),
   )
+  for (const [key, one] of last)
+    if (one.what === 'unsubscribed' && keysOf(one).some((name) => had.has(name))) last.delete(key)
   const gone = new Set(erased.flatMap(({ rows }) => [rows.subscription, ...(rows.others ?? [])]))
   for (const entry of last.values()) {
     const { id, at: now, hash } = entry
     const before = await findById(id)
     // Their enrolment began after the backup: what is left of it is that they ended it.
     const isNew = before === undefined || before.state === 'unconfirmed'
-    if (isNew && hash !== undefined && !gone.has(id))
-      count.unsubscribed += await sql.write(() => run(ERASURE.suppress, { hashes: [hash], now }))
+    if ((isNew || before.enrolment < entry.enrolment) && hash !== undefined && !gone.has(id)) {
+      const kept = await sql.write(() => run(ERASURE.suppress, { hashes: [hash], now }))
+      if (isNew) count.unsubscribed += kept
+    }
     if (before === undefined || !concerns(entry, before)) continue
     // An import with another address may have taken the id over since. In doubt, who left stays out.
     const [{ hashes = [] } = {}] = before.createdAt > now ? await sql.one(outBy([before])) : []
@@ -91,16 +102,16 @@ export async function replay(sql: Sql, entries: readonly JournalEntry[]): Promis
  * because a restore had lost the later. They began anew if they agreed since, or took leaving this one back.
  */
 async function leaveAgain(sql: Sql, last: ReadonlyMap<string, Leaving>): Promise<void> {
-  const out = new Map<string, number>()
-  for (const { what, hash, at } of last.values())
-    if (what === 'unsubscribed' && hash) out.set(hash, Math.max(at, out.get(hash) ?? 0))
+  const [out, undone] = [new Map<string, number>(), new Map<string, number>()]
+  for (const { what, id, hash, at } of last.values())
+    if (what === 'undone') undone.set(id, Math.max(at, undone.get(id) ?? 0))
+    else if (hash) out.set(hash, Math.max(at, out.get(hash) ?? 0))
   if (out.size === 0) return
   const { page, unsubscribe } = enrolments(sql)
   for (let rows = await page(''); rows.length > 0; rows = await page(rows.at(-1)?.id ?? ''))
     for (const { person, hashes } of await sql.one(outBy(rows))) {
-      const { id, enrolment, consent, confirmedAt = 0, unsubscribedAt } = person
-      const said = last.get(`${id} ${enrolment}`)
-      const agreedAt = Math.max(consent?.at ?? confirmedAt, said?.what === 'undone' ? said.at : 0)
+      const { id, consent, confirmedAt = 0, unsubscribedAt } = person
+      const agreedAt = Math.max(consent?.at ?? 0, confirmedAt, undone.get(id) ?? 0)
       const now = Math.max(0, ...hashes.map((hash) => out.get(hash) ?? 0))
       if (now > 0 && now >= agreedAt && now !== unsubscribedAt) await unsubscribe({ id, now })
     }

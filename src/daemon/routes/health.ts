@@ -31,8 +31,7 @@ export const route = (platform: ResolvedPlatform, { name, summary }: ServiceDefi
     answers: (zod) => answersOf(zod, platform, name),
     handle(site) {
       const { health, timer, settings } = site
-      // A probe that works without waiting, as a ping of SQLite does, is over before the next request is read: no
-      // single flight would hold it.
+      // A probe that need not wait, as a ping of SQLite, is over before the next request: no single flight would hold it.
       const shallow = perTick(() => health.check({ deep: false }))
       const full = perTick(() => health.check({ deep: true }))
       const open = spaced(() => health.check({ deep: true }), timer)

@@ -81,6 +81,18 @@ test('an escalation waits until nobody acknowledged in time, reminds nobody, and
   expect(next([incident()], [], 0, { afterMs })).toEqual(['one opened 15'])
   expect(next([incident({ acknowledgedAt: OPENED + 1 })], [], 5 * HOUR, { afterMs })).toEqual([])
   expect(next([incident()], told('opened'), 5 * HOUR, { afterMs })).toEqual([])
+  // From the end of a silence, but not of one that began after another channel was told.
+  const silenced = (...records: MessageRecord[]) =>
+    plannedAlerts([incident()], records, [{ name: 'escalation', afterMs }], OPENED, OPENED + HOUR)
+  const from = (...records: MessageRecord[]) => silenced(...records).map(({ at }) => (at - OPENED) / MINUTE)
+  expect(from()).toEqual([75])
+  expect(from(record('opened'))).toEqual([15])
+  for (const nobody of [
+    record('opened', 'pending'),
+    record('opened', 'failed'),
+    record('opened', 'sent', 'subscribers'),
+  ])
+    expect(from(nobody)).toEqual([75])
   const taken = incident({ acknowledgedAt: OPENED + HOUR })
   expect(next([taken], told('opened'), 2 * HOUR, { afterMs })).toEqual(['one acknowledged 60'])
 })

@@ -218,6 +218,48 @@ test.each(
   },
 )
 
+// An hour passes with each step. Ada has confirmed; a link of a later enrolment than she has now was lost by a restore.
+test.each([
+  [
+    'out',
+    'left while lost, and the journal was lost',
+    'leave, backup a, join, backup b, leave, restore a, lose journal, backup c, restore b',
+  ],
+  [
+    'out',
+    'left while lost twice',
+    'leave, backup a, join, backup b, restore a, link 2, backup c, join, backup d, restore c, link 2, restore d',
+  ],
+  ['in', 'undid it while lost', 'backup a, leave, join, backup b, restore a, link 2, undo, restore b'],
+  [
+    'in',
+    'began anew after a restore that ended the earlier',
+    'backup a, leave, join, leave, restore a, join, backup b, restore b',
+  ],
+  ['in', 'began anew after leaving by a clock that was ahead', 'leave 80, join, backup a, restore a'],
+  ['out', 'left by a clock that was ahead', 'backup a, leave 80, restore a'],
+])('who is %s before restores is after them: %s', async (expected, _, steps) => {
+  const it = await storeWith('ada')
+  let [store, now] = [it.store, NOW]
+  for (const step of steps.split(', ')) {
+    const [what, name = ''] = step.split(' ')
+    const id = 'ada'
+    now += HOUR_MS
+    if (what === 'join') await subscribe(store, id, now)
+    if (what === 'leave') await store.course.unsubscribe({ id, now: now + Number(name) * HOUR_MS })
+    if (what === 'link') await store.course.unsubscribe({ id, enrolment: Number(name), now })
+    if (what === 'undo') await store.course.undoUnsubscribe({ id, now })
+    if (what === 'backup') await it.backup(name, it.file, now)
+    if (what === 'lose') rmSync(it.journal)
+    if (what !== 'restore') continue
+    await store.close()
+    await it.restore({ from: it.at(name), now })
+    store = await it.open()
+  }
+  const state = expected === 'in' ? 'confirmed' : 'unsubscribed'
+  expect(await store.course.findById('ada')).toMatchObject({ state })
+})
+
 test('an enrolment that took over the id of one that was erased is not erased by a restore', async () => {
   const it = await storeWith('ada')
   await it.backup()

@@ -127,8 +127,7 @@ export function openSession(
           // Its end may only be on its way.
           if (fault.code === undefined && fault.command === 'connect') line.close()
           if (fault.code === undefined || fault.code === 421) return finish(fault)
-          // The server refused only this message: reset the connection for the next one. A connection that ends
-          // now never answers the reset.
+          // The server refused only this message: reset the connection. One that ends now never answers the reset.
           const refused = () => finish(fault)
           line.once('end', refused)
           line.reset((broken) => {

@@ -8,7 +8,7 @@ import { cannotOpen, refusal, StoreMaintenanceError } from '../errors.ts'
 import { assertRead, readNamedJournal, type SinceOptions, uncovered } from '../journal.ts'
 import { checkRows, type StoreMaintenance, upkeep, VERIFIED_AT, verifyResult } from '../maintenance.ts'
 import { POSTGRES_STEPS, TABLES } from '../migrations.ts'
-import { replay, takeTold, toldBy } from '../replay.ts'
+import { departed, replay, takeTold, toldBy } from '../replay.ts'
 import { assertReadable, metaIn, readSchema, schemaVersion } from '../schema.ts'
 import { addAudit, first, OWNER, rowReader, type Sql, scalar, setMeta } from '../sql.ts'
 import { createPool, type Queryable, STATEMENT_MS, transaction, withPool } from './connection.ts'
@@ -111,7 +111,7 @@ async function catchUp(sql: Sql, other: Sql, options: AfterRestoreOptions) {
       if (!(error instanceof Error && UNDEFINED.includes(codeOf(error.cause)))) throw error
     })
   const entries = [...named, ...(replaced ?? [])]
-  const replayed = await replay(sql, entries)
+  const replayed = await replay(sql, entries, await sql.one(departed()))
   await sql.one(scalar(MARK))
   await sql.write(() => addAudit(audit))
   const repeats = replaced && (await explained(() => countRepeats(sql, other, schema), '--from'))

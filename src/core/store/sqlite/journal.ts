@@ -7,7 +7,7 @@ import { readWhole, withFile } from '../../regular-file.ts'
 import { secret } from '../../secret.ts'
 import { anchorOf, departures } from '../departures.ts'
 import * as journals from '../journal.ts'
-import { addressKeys, getMeta, setMeta } from '../sql.ts'
+import { addressKeys, getMeta, getTime, setMeta } from '../sql.ts'
 import type { SqliteDatabase } from './connection.ts'
 import { shareOwner } from './files.ts'
 import { performer } from './sql.ts'
@@ -53,7 +53,8 @@ export function openJournal(database: SqliteDatabase, storeFile: string) {
       // This user may not be allowed to read it.
       const written = attempt(() => journals.readJournal(file))
       const entries = [...(written ?? []), ...journals.entriesOf(owedLines())]
-      const isTied = before !== undefined && journals.covers(entries, before)
+      const tiedAt = perform(getTime(journals.ANCHORED_AT))
+      const isTied = before !== undefined && journals.covers(entries, before, tiedAt)
       if (isTied && !isBackup) return
       if (isBackup) perform(setMeta(journals.ANCHORED_AT, String(now)))
       // One that was lost begins again with what the rows say, also if changes since have begun it.

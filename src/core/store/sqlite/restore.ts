@@ -6,7 +6,7 @@ import { departuresOf, storeKey } from '../departures.ts'
 import { refusal, refusalFor, StoreMaintenanceError, StoreOpenError } from '../errors.ts'
 import * as journals from '../journal.ts'
 import { BACKUP_AT, countRows, type StoreContent } from '../maintenance.ts'
-import { NOTHING_REPLAYED, replay, takeTold, toldBy } from '../replay.ts'
+import { departed, NOTHING_REPLAYED, replay, takeTold, toldBy } from '../replay.ts'
 import { addAudit, getMeta, getTime, OWNER, type Steps, setMeta } from '../sql.ts'
 import { assertMadeHere, verifyDatabase } from './check.ts'
 import type { SqliteDatabase } from './connection.ts'
@@ -198,11 +198,12 @@ async function catchUp(database: SqliteDatabase, { from, to }: RestorePart, opti
   const entries = [...journaled, ...later]
   // First, so that nothing waits for somebody who was erased, as a journal may know.
   takeToldOf([to, sentFrom ?? to], madeAt, key, database)
-  const replayed = await replay(sql, entries)
+  const had = await sql.one(departed())
+  const replayed = await replay(sql, entries, had)
   // After the replay, which lets those go on who undid an unsubscribe that the backup has.
   const taken = sentFrom === undefined ? 0 : takeSentRecords(database, sentFrom)
   // The file named for them may be older than the last entries.
-  if (taken > 0) await replay(sql, entries)
+  if (taken > 0) await replay(sql, entries, had)
   const isErased = isErasedBy(database, entries)
   const lastAt = journaled.reduce((last, { at }) => Math.max(last, at), madeAt)
   return {
