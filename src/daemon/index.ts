@@ -111,4 +111,6 @@ function faultless(log: Log): Log {
 }
 
 /** Whether mails can be sent: a sender and a provider or server are set, with the key that it needs (CONTRACT §2). */
-export const isEmailConfigured = (env: Environment): boolean => readSettings(learning, env).mail !== undefined
+export function isEmailConfigured(env: Environment): boolean {
+  return readSettings(learning, env).mail !== undefined
+}
