@@ -131,6 +131,10 @@ test.each([
   '<style>td > p { background: url(https://a.example/x.png) }</style>',
   '<style>\n@import "x.css";</style>',
   '<link rel="stylesheet" href="x.css">',
+  '<img src="data:image/png;base64,AA" srcset="https://a.example/x.png 2x" alt="">',
+  '<picture><source srcset="a.png 1x, //a.example/x.png 2x"></picture>',
+  '<video poster="https://a.example/x.png"></video>',
+  '<p style="background: image-set(\'https://a.example/x.png\' 1x)">x</p>',
 ])('a mail with %s does not compile: it would load something', async (markup) => {
   await expect(compile(`${TEMPLATE}\n${markup}\n`)).rejects.toThrow('a mail loads nothing from elsewhere')
 })

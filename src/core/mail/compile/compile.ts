@@ -45,7 +45,7 @@ const token = (name: string, line: number) => `slotx${Buffer.from(name).toString
 const TOKEN = /slotx([0-9a-f]+)x([0-9]+)x/g
 /** Markup that a mail client fetches when the mail is opened, which would tell the sender so. */
 const REMOTE =
-  /<link\b|@import|\b(?:src|background)\s*=\s*["']?(?:https?:)?\/\/|url\(\s*["']?(?:https?:)?\/\//i
+  /<link\b|@import|\b(?:src|background|poster)\s*=\s*["']?(?:https?:)?\/\/|\bsrcset\s*=[^>]{0,999}?(?:["'=,\s]|https?:)\/\/|(?:url|image-set)\(\s*["']?(?:https?:)?\/\//i
 /** A tag with the text behind it, which loads nothing unless it is a style sheet. */
 const TAG_AND_TEXT = /(<(?!style\b)(?:"[^"]*"?|'[^']*'?|[^"'>])*>?)[^<]*/gi
 const MARKDOWN_IMAGE = /!\[[^\]]*\]\(\s*<?(?:https?:)?\/\//i
