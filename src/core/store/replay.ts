@@ -77,15 +77,14 @@ export async function replay(sql: Sql, entries: readonly JournalEntry[], had: Re
   for (const [key, one] of last)
     if (one.what === 'unsubscribed' && keysOf(one).some((name) => had.has(name))) last.delete(key)
   const gone = new Set(erased.flatMap(({ rows }) => [rows.subscription, ...(rows.others ?? [])]))
+  const out: { readonly hashes: readonly string[]; readonly now: number; readonly isNew: boolean }[] = []
   for (const entry of last.values()) {
     const { id, at: now, hash } = entry
     const before = await findById(id)
     // Their enrolment began after the backup: what is left of it is that they ended it.
     const isNew = before === undefined || before.state === 'unconfirmed'
-    if ((isNew || before.enrolment < entry.enrolment) && hash !== undefined && !gone.has(id)) {
-      const kept = await sql.write(() => run(ERASURE.suppress, { hashes: [hash], now }))
-      if (isNew) count.unsubscribed += kept
-    }
+    if ((isNew || before.enrolment < entry.enrolment) && hash !== undefined && !gone.has(id))
+      out.push({ hashes: [hash], now, isNew })
     if (before === undefined || !concerns(entry, before)) continue
     // An import with another address may have taken the id over since. In doubt, who left stays out.
     const [{ hashes = [] } = {}] = before.createdAt > now ? await sql.one(outBy([before])) : []
@@ -94,13 +93,13 @@ export async function replay(sql: Sql, entries: readonly JournalEntry[], had: Re
     if ((await findById(id))?.state !== before.state) count[entry.what] += 1
   }
   await leaveAgain(sql, last)
+  // Last: a run after one that ended in the middle does all of it again.
+  for (const { isNew, ...kept } of out)
+    count.unsubscribed += Number(isNew) * (await sql.write(() => run(ERASURE.suppress, kept)))
   return count
 }
 
-/**
- * Ends what the store has of those who left another enrolment of theirs: one that it does not have, or an earlier one,
- * because a restore had lost the later. They began anew if they agreed since, or took leaving this one back.
- */
+/** Ends what is left of those who left something that a restore had lost, but who agreed since, or took it back, began anew. */
 async function leaveAgain(sql: Sql, last: ReadonlyMap<string, Leaving>): Promise<void> {
   const [out, undone] = [new Map<string, number>(), new Map<string, number>()]
   for (const { what, id, hash, at } of last.values())

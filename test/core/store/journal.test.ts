@@ -577,6 +577,22 @@ test('a copy of the journal that is older than a backup does not cover it, thoug
     expect((await from(name, it.journal)).replayed).toMatchObject({ unsubscribed: 1 })
 })
 
+test('a journal that did not cover a restore has from then on what its rows knew', async () => {
+  const it = await three()
+  await it.backup()
+  copyFileSync(it.journal, it.at('older'))
+  await it.leave('ada', NOW + 1)
+  await it.backup('newer.sqlite', it.file, NOW + 2)
+  await it.store.close()
+  copyFileSync(it.at('older'), it.journal)
+  await rm(it.file)
+  const newer = { from: it.at('newer.sqlite'), withoutJournal: true }
+  expect(await it.restore(newer)).toMatchObject({ uncoveredSince: NOW + 2 })
+  await rm(it.file)
+  await it.restore()
+  expect((await it.states('platform.sqlite'))[0]).toBe('unsubscribed')
+})
+
 test.each([
   ['deleted', rm],
   ['emptied', truncate],

@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { PROGRAM } from '../../../src/core/audit.ts'
 import { suppressionHash } from '../../../src/core/course/links.ts'
 import { readPeople } from '../../../src/core/course/people.ts'
+import { HOUR_MS } from '../../../src/core/durations.ts'
 import { suppressionChange } from '../../../src/core/mail/feedback/store.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { openMaintenance, openStore } from '../../../src/core/store/open.ts'
@@ -295,4 +296,30 @@ test('a restored database does not end later because somebody was imported whose
     exitCode: 1,
     stderr: expect.stringContaining('the restored database ends at 2026-03-28T00:00:00.000Z'),
   })
+})
+
+test('db after-restore ends who left also where a run before it ended in the middle', async () => {
+  const { address, url, query } = await newDatabase('a store')
+  const dumps = dumpsOf((...statements: string[]) => query(statements.join(';')))
+  const store = await openStore(address)
+  await store.getOrCreate('address_key', () => KEY)
+  await subscribe(store, 'ada', NOW)
+  await dumps.dump('nightly')
+  // Through with the course, begun again, and left.
+  await query('UPDATE platformctl.subscription SET lessons = 0')
+  await subscribe(store, 'ada', NOW + 2 * HOUR_MS)
+  await store.course.unsubscribe({ id: 'ada', now: NOW + 3 * HOUR_MS })
+  await store.close()
+  await dumps.dump('replaced')
+  await dumps.restore('nightly')
+  await query(`CREATE FUNCTION gone() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'gone' USING ERRCODE = '57P01'; END $$;
+    CREATE TRIGGER gone BEFORE UPDATE ON platformctl.subscription FOR EACH ROW EXECUTE FUNCTION gone()`)
+  const cwd = await emptyFolder()
+  const again = () => command(['db', 'after-restore', '--from', 'replaced'], { cwd, env: { STORE_URL: url } })
+  expect((await again()).exitCode).not.toBe(0)
+  await query('DROP TRIGGER gone ON platformctl.subscription')
+  expect((await again()).exitCode).toBe(0)
+  const restored = await openStore(address)
+  onTestFinished(() => restored.close())
+  expect(await restored.course.findById('ada')).toMatchObject({ state: 'unsubscribed' })
 })

@@ -2,7 +2,7 @@ import { constants, copyFileSync, existsSync, linkSync, renameSync, rmdirSync, s
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { codeOf, faultOf, storeFault } from '../../errors.ts'
-import { departuresOf, storeKey } from '../departures.ts'
+import { departures, departuresOf, storeKey } from '../departures.ts'
 import { refusal, refusalFor, StoreMaintenanceError, StoreOpenError } from '../errors.ts'
 import * as journals from '../journal.ts'
 import { BACKUP_AT, countRows, type StoreContent } from '../maintenance.ts'
@@ -205,6 +205,7 @@ async function catchUp(database: SqliteDatabase, { from, to }: RestorePart, opti
   // The file named for them may be older than the last entries.
   if (taken > 0) await replay(sql, entries, had)
   const isErased = isErasedBy(database, entries)
+  const missing = [...others, ...later, ...(isCovered ? [] : perform(departures()))]
   const lastAt = journaled.reduce((last, { at }) => Math.max(last, at), madeAt)
   return {
     /** Changes from the journal that the backup did not have. */
@@ -219,8 +220,8 @@ async function catchUp(database: SqliteDatabase, { from, to }: RestorePart, opti
     taken,
     /** The name of the platform that the backup belongs to; undefined if it says none. */
     owner: perform(getMeta(OWNER)),
-    /** Entries that the journal beside the store does not have. A copy of a journal may be older than an erasure. */
-    missing: [...others, ...later].filter((entry) => !('identity' in entry && isErased(entry.identity))),
+    /** Entries that the journal beside the store does not have: also what the rows know, where it does not cover them. A copy of it may be older than an erasure. */
+    missing: missing.filter((entry) => !('identity' in entry && isErased(entry.identity))),
   }
 }
 
