@@ -146,7 +146,7 @@ test('an hour whose process stopped before its work was done is run again', asyn
   expect(runs).toHaveLength(2)
 })
 
-test('an hour is told as completed once the store has it, and not while that cannot be written', async () => {
+test('an hour is reported as done only after the store has recorded it', async () => {
   const { store, start, pass } = await hours()
   const found = await store()
   const done: string[] = []

@@ -13,7 +13,7 @@ type PlannedAlert = Omit<QueuedAlert, 'leaves'>
 
 /**
  * The next alert for each incident and channel, if any. `incidents` hold all that opened since the last reminder;
- * `told` has the latest first; `quietUntil` is the end of the last silence: nobody can acknowledge what nobody was told.
+ * `told` has the latest first; `quietUntil` is when the last silence or pause of alerts ended, from which an escalation counts.
  */
 export function plannedAlerts(
   incidents: readonly StoredIncident[],

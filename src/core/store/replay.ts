@@ -54,7 +54,7 @@ function concerns({ what, at, enrolment }: Leaving, restored: Subscription): boo
 
 const keysOf = ({ id, enrolment, hash = id, at }: Leaving) => [`${id} ${enrolment} ${at}`, `${hash} ${at}`]
 
-/** What a restored store knows of who left: what people did after that is theirs. Ask before the first replay. */
+/** The departures that a restored store knows, which it need not apply again. Ask before the first replay, which adds some. */
 export function* departed(): Steps<ReadonlySet<string>> {
   return new Set((yield* departures()).filter(is('unsubscribed')).flatMap(keysOf))
 }
@@ -99,7 +99,7 @@ export async function replay(sql: Sql, entries: readonly JournalEntry[], had: Re
   return count
 }
 
-/** Ends what is left of those who left something that a restore had lost, but who agreed since, or took it back, began anew. */
+/** Ends the enrolments of people who left another one that a restore had lost, unless they agreed later or took that back. */
 async function leaveAgain(sql: Sql, last: ReadonlyMap<string, Leaving>): Promise<void> {
   const [out, undone] = [new Map<string, number>(), new Map<string, number>()]
   for (const { what, id, hash, at } of last.values())

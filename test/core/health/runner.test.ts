@@ -29,7 +29,7 @@ test.each([false, true])(
     const stops = createHealth({ ...PLAIN, service: 'web', probes: [], stopping: () => true })
     const lifecycle = { state: 'failing', reason: 'the daemon stops' }
     expect(await stops.check({ deep })).toMatchObject({ state: 'failing', probes: { lifecycle } })
-    // Also if it is told to while its probes run.
+    // Also if the check is stopped while its probes run.
     let isTold = false
     const run = async (): Promise<ProbeResult> => {
       isTold = true

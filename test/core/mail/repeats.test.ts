@@ -157,7 +157,7 @@ describe.each(KEPT)('over a provider that honors keys, on %s,', (kind) => {
   })
 })
 
-test('an unknown outcome is told once what composed the mail is kept: whoever repeats it then has its bytes', async () => {
+test('the content of a mail is kept before its unknown outcome is reported, so that a repeat sends the same bytes', async () => {
   const kept: string[] = []
   const store = {
     async keepTexts(texts: object) {

@@ -220,7 +220,7 @@ async function catchUp(database: SqliteDatabase, { from, to }: RestorePart, opti
     taken,
     /** The name of the platform that the backup belongs to; undefined if it says none. */
     owner: perform(getMeta(OWNER)),
-    /** Entries that the journal beside the store does not have: also what the rows know, where it does not cover them. A copy of it may be older than an erasure. */
+    /** Entries to add to the journal beside the store; one that does not cover the backup gets what the rows know. A copy may be older than an erasure. */
     missing: missing.filter((entry) => !('identity' in entry && isErased(entry.identity))),
   }
 }
