@@ -31,8 +31,7 @@ export const terminalColumns = (output: Output) => output.columns || COLUMNS
 export const listColumns = (output: Output) => output.columns || Number.POSITIVE_INFINITY
 
 /** The user who runs the command, for the audit log; a placeholder if the context does not say, as in a test. */
-export const operatorOf = (context: Context): Operator =>
-  context.operator?.() ?? { name: 'unknown', place: 'unknown' }
+export const operatorOf = (context: Context) => context.operator?.() ?? { name: 'unknown', place: 'unknown' }
 
 /** Everything a command may touch of the process, so that tests can give their own. Only the asked-for document goes to `stdout`. */
 export interface Context extends Pick<Host, 'clock' | 'random'> {

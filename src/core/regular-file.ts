@@ -21,5 +21,4 @@ export function withFile<T>(file: string, work: (descriptor: number) => T, flags
   }
 }
 
-export const readWhole = (file: string): string =>
-  withFile(file, (descriptor) => readFileSync(descriptor, 'utf8'))
+export const readWhole = (file: string) => withFile(file, (descriptor) => readFileSync(descriptor, 'utf8'))

@@ -120,5 +120,4 @@ export function proofOf(text: string, of: Secret, direction: 'asks' | 'answers')
   return crypto.createHmac('sha256', of.reveal()).update(`${direction}\n${text}`).digest('base64url')
 }
 
-export const isProof = (given: string, ...of: Parameters<typeof proofOf>): boolean =>
-  isSameText(given, proofOf(...of))
+export const isProof = (given: string, ...of: Parameters<typeof proofOf>) => isSameText(given, proofOf(...of))

@@ -21,8 +21,7 @@ export interface KnownAlerts extends Awaited<ReturnType<IncidentStore['unfinishe
 /** Where incidents are kept while the store fails: in memory, and in a file for the process that comes after this one. */
 export type SpareAlerts = Awaited<ReturnType<typeof openSpareAlerts>>
 
-export const keptAlerts = (files: readonly string[]): KnownAlerts | undefined =>
-  files.map(readKept).find((kept) => kept !== undefined)
+export const keptAlerts = (files: readonly string[]) => files.map(readKept).find((kept) => kept !== undefined)
 
 const readKept = (file: string): KnownAlerts | undefined =>
   attempt(() => {

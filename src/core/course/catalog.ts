@@ -113,11 +113,7 @@ export function createCatalog(
       }
       return (await asked) ?? course
     },
-    async text(
-      plan: Plan,
-      { course: id, day, language }: Pick<Claim, 'course' | 'day' | 'language'>,
-      store: Pick<CourseStore, 'lessonText'>,
-    ): Promise<LessonMail> {
+    async text(plan: Plan, { course: id, day, language }: Claim, store: CourseStore): Promise<LessonMail> {
       const { texts } = await load()
       const lesson = plan.lessons[day - 1] ?? ''
       const like = byId.get(id)?.lessons[0] ?? ''
@@ -174,8 +170,7 @@ export function createCatalog(
       }
     },
     /** The versions that enrolments begin with now. */
-    versions: async (): Promise<readonly string[]> =>
-      [...(await load()).pinned.values()].map(({ version }) => version),
+    versions: async () => [...(await load()).pinned.values()].map(({ version }) => version),
   }
 }
 

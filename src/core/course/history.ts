@@ -36,8 +36,7 @@ export interface PastEntry extends HistoryEntry {
 export const MOST_ENTRIES = 200
 
 /** Whether to look for entries beyond the limit after this one: after sent messages only now and then. */
-export const mayExceed = ({ outcome, day }: Pick<HistoryEntry, 'outcome' | 'day'>): boolean =>
-  outcome !== 'sent' || day % 50 === 0
+export const mayExceed = ({ outcome, day }: HistoryEntry): boolean => outcome !== 'sent' || day % 50 === 0
 
 export function outcomeFields(outcome: Outcome): Pick<HistoryEntry, 'outcome' | 'reason' | 'providerId'> {
   if (outcome.kind === 'sent') return { outcome: 'sent', providerId: outcome.id }

@@ -22,8 +22,7 @@ export const zones: Zones = {
 }
 
 /** Milliseconds that a zone's clock is ahead of UTC at a moment. */
-export const offsetAt = (instant: number, zone: string): number =>
-  localOf(instant, zone).offsetNanoseconds / 1e6
+export const offsetAt = (instant: number, zone: string) => localOf(instant, zone).offsetNanoseconds / 1e6
 
 export interface ClockChange {
   /** UTC milliseconds of the first moment with the new offset. */

@@ -1,5 +1,4 @@
 import type { Host } from '../host.ts'
-import type { Delivery } from './retries.ts'
 import { createRun, type RunOptions } from './run.ts'
 import type { Ready, Source } from './source.ts'
 
@@ -36,7 +35,6 @@ export function createEngine<Claim extends object, Prepared extends Ready = Read
       return waking
     },
     /** Sends one that this process has stored, and holds since that moment of the monotonic clock. */
-    deliver: (claim: Claim, since: number): Promise<Delivery> =>
-      createRun(host, source, {}).one(claim, since),
+    deliver: (claim: Claim, since: number) => createRun(host, source, {}).one(claim, since),
   }
 }

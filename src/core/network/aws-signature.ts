@@ -28,8 +28,7 @@ export function awsSigned(
 }
 
 /** The region in an address of Amazon, as in `email.eu-central-1.amazonaws.com`. */
-export const awsRegion = (url: string): string | undefined =>
-  /\b[a-z]{2,4}(?:-[a-z]+){1,2}-\d\b/.exec(url)?.[0]
+export const awsRegion = (url: string) => /\b[a-z]{2,4}(?:-[a-z]+){1,2}-\d\b/.exec(url)?.[0]
 
 export const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest()

@@ -11,8 +11,7 @@ import { enrolmentKey } from './subscriptions.ts'
 type Left = { readonly id: string; readonly enrolment: number; readonly at: number }
 
 /** The id that ties a store, its backups and its dumps to their journal, made if there is none. */
-export const anchorOf = (): Steps<string> =>
-  getOrMake(ANCHOR, Buffer.from(systemRandom.bytes(12)).toString('base64url'))
+export const anchorOf = () => getOrMake(ANCHOR, Buffer.from(systemRandom.bytes(12)).toString('base64url'))
 
 /** The id of a database in what it exports: made from its key, so that dumps have it which are older than any export. */
 export function* exportAnchor(): Steps<string> {

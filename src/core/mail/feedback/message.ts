@@ -178,8 +178,7 @@ function recipientsIn(original: string): readonly string[] {
   return to.split(',', MOST_RECIPIENTS).flatMap((one) => bareAddress(one) ?? [])
 }
 
-const messageIdIn = (text: string): string | undefined =>
-  /^[> \t]*message-id:\s*<([^<>\s]{1,500})>/im.exec(text)?.[1]
+const messageIdIn = (text: string) => /^[> \t]*message-id:\s*<([^<>\s]{1,500})>/im.exec(text)?.[1]
 
 /**
  * The events of a report whose recipient is proven. Anybody can write a bounce: it must name the envelope sender that

@@ -154,11 +154,7 @@ async function lintTemplate(
 }
 
 /** The finding for a template that does not compile; any other fault is thrown on. */
-export function brokenTemplate(
-  error: unknown,
-  shown: Shown,
-  at: Pick<TemplateFiles, 'folder' | 'layoutFolder'> | string,
-): Finding {
+export function brokenTemplate(error: unknown, shown: Shown, at: TemplateFiles | string): Finding {
   if (!(error instanceof TemplateError)) throw error
   const { file, line, sentence, fix } = error
   const folder = error.folderIn(typeof at === 'string' ? { folder: at, layoutFolder: at } : at) ?? ''
