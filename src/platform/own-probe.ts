@@ -37,8 +37,8 @@ function run(probe: ProbeInput): Pick<ProbeDefinition, 'open' | 'target' | 'vari
         const where = target(settings)
         if (where === undefined) return skipped('its address is not set')
         if (!context.deep) return result
-        const { TARGETS } = await import('./targets.ts')
-        return TARGETS[kind](where, { ...parts, expect: probe.expect }, context)
+        const { probeTarget } = await import('./targets.ts')
+        return probeTarget(kind, where, { ...parts, expect: probe.expect }, context)
       }
     },
   }

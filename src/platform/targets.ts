@@ -3,6 +3,7 @@ import { postgresServers } from '../core/env/values.ts'
 import { failing, ok, type ProbeContext, type ProbeParts, type ProbeResult } from '../core/health/probe.ts'
 import { reachable } from '../core/health/reach.ts'
 import { percentDecoded } from '../core/is-record.ts'
+import { CAUSES, causeOf } from '../core/network/causes.ts'
 import { addressesOf, connectDirectly, hostOf, secure } from '../core/network/connect.ts'
 import type { PROBE_TARGETS, ProbeInput } from './definition.ts'
 
@@ -32,8 +33,14 @@ const REDIS: Greeting = {
   answer: /^\+PONG|^-(?:NOAUTH|NOPERM)/,
 }
 
-/** How each target is probed. A rejection counts as failing. */
-export const TARGETS: Readonly<Record<(typeof PROBE_TARGETS)[number], Run>> = {
+/** Probes a target; of an error it says the cause alone, as its text could hold an address. */
+export const probeTarget = (kind: keyof typeof TARGETS, ...asked: Parameters<Run>): Promise<ProbeResult> =>
+  TARGETS[kind](...asked).catch((error: unknown) => {
+    asked[2].signal.throwIfAborted()
+    return failing(`cannot be reached: ${CAUSES[causeOf(error, kind === 'dns' ? 'dns' : 'answer')].meaning}`)
+  })
+
+const TARGETS: Readonly<Record<(typeof PROBE_TARGETS)[number], Run>> = {
   http: (url, parts, context) => reachable({ ...parts, url }, context),
   tcp: async (target, ...asked) => connected(await line(new URL(`tcp://${target}`), 0, ...asked)),
   tls: async (target, ...asked) => connected(await encrypted(new URL(`tls://${target}`), 443, ...asked)),

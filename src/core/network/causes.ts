@@ -155,6 +155,7 @@ const CODES: readonly (readonly [codes: RegExp, cause: CauseCode])[] = [
   [/^CERT_NOT_YET_VALID$/, 'tls_not_yet_valid'],
   [/^ERR_TLS_CERT_ALTNAME_INVALID$/, 'tls_wrong_name'],
   [/SELF_SIGNED_CERT|^UNABLE_TO_(?:GET_ISSUER|VERIFY_LEAF)|^CERT_(?:UNTRUSTED|REVOKED)$/, 'tls_untrusted'],
+  [/^(?:EPROTO$|ERR_SSL_)/, 'tls_failed'],
   [/^HPE_HEADER_OVERFLOW$/, 'headers_too_large'],
   [/^HPE_/, 'bad_http'],
 ]
