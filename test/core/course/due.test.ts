@@ -158,12 +158,17 @@ test.each([
   // It goes from 03:00 back to 02:00: the first of the two.
   ['Europe/Berlin', '02:30', '2026-10-24T12:00Z', '2026-10-25T00:30:00.000Z'],
   ['America/New_York', '01:30', '2026-11-01T04:00Z', '2026-11-01T05:30:00.000Z'],
+  // It goes from 23:00 to midnight: the slot of Saturday, confirmed on Sunday.
+  ['America/Scoresbysund', '23:30', '2026-03-29T01:10Z', '2026-03-29T01:30:00.000Z'],
 ])('in %s, a lesson at %s after %s is due at %s, as RFC 5545 reads it', (zone, at, confirmed, expected) => {
   const [hours = 0, minutes = 0] = at.split(':').map(Number)
   const cadence = { kind: 'at', minute: hours * 60 + minutes, zone, weekdays: [] } as const
   const confirmedAt = Date.parse(confirmed)
   const due = dueAt({ cadence, spacingMs: 0 }, { confirmedAt }, 1, zones)
   expect(new Date(due).toISOString()).toBe(expected)
+  const plan = { lessons: ['1', '2'], cadence, spacingMs: 0 }
+  const next = nextLesson(plan, { confirmedAt, dueAt: due }, 1, zones)?.dueAt ?? 0
+  expect(Math.abs(next - due - DAY_MS)).toBeLessThanOrEqual(HOUR_MS)
 })
 
 test('a lesson keeps its distance from the one before, however late that one was', () => {

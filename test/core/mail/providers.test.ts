@@ -7,7 +7,7 @@ import type { Mail } from '../../../src/core/mail/mailer.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { HTTP_OUTCOMES, type HttpRow } from '../../../src/core/mail/outcome.ts'
 import { openApi } from '../../../src/core/mail/transports/api.ts'
-import { awsSigned } from '../../../src/core/network/aws-signature.ts'
+import { awsRegion, awsSigned } from '../../../src/core/network/aws-signature.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { compiledMails } from '../../support/learning.ts'
@@ -141,6 +141,12 @@ test('SES gets the whole message as MIME, in a request that its key signed for t
   expect(mime).toContain("filename*=UTF-8''Rechnung%20%E2%80%9E7%E2%80%9C.pdf")
   expectSigned(received[0], origin)
 })
+
+test.each([
+  ['https://email-fips.us-gov-west-1.amazonaws.com', 'us-gov-west-1'],
+  ['https://email.eu-central-1.api.aws', 'eu-central-1'],
+  ['https://storage.example.com', undefined],
+])('the region in %s is %s', (address, region) => expect(awsRegion(address)).toBe(region))
 
 test.each([
   ['GET', '5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31'],

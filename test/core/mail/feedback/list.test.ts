@@ -130,6 +130,9 @@ test('a report is believed only of a recipient that its envelope sender or its M
   // Servers between us and the receiver may know no other letters in a domain.
   const abroad = createBounceAddresses('bounce@bücher.example', 'key').senderFor('ada@example.com')
   expect(abroad).toMatch(/^bounce\+[a-z2-7]{26}@xn--bcher-kva\.example$/)
+  // As it was set; servers may answer to it in lower case.
+  const capital = createBounceAddresses('Bounce@Example.com', 'key')
+  expect(capital.namedIn(`To: ${sender}`)('ada@example.com')).toBe(true)
   asked.length = 0
   // Several of our bounces may be in one message.
   const other = createBounceAddresses('bounce@example.com', 'key').senderFor('bob@example.com')

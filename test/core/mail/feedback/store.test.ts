@@ -79,10 +79,12 @@ describe.each(STORES)('on the store %s', (kind) => {
       reason: 'a hard-bounce in a test',
       messageId: 'm-1@example.com',
     })
-    // Later reports are in the history too, whether they change anything or not, except deliveries.
+    // Later reports are in the history too, at the time of the event, whether they change anything or not, except deliveries.
     for (const kind of ['unsubscribed', 'complaint', 'delivered'] as const)
-      await apply(store, [eventOf(kind, { at: NOW + 1 })])
-    const kinds = (await store.course.history('id-ada')).map(({ kind }) => kind)
+      await apply(store, [eventOf(kind, { at: NOW + 1 })], NOW + HOUR)
+    const past = await store.course.history('id-ada')
+    expect(past.slice(-2).map(({ at }) => at)).toEqual([NOW + 1, NOW + 1])
+    const kinds = past.map(({ kind }) => kind)
     expect(kinds.toSorted()).toEqual(['complaint', 'confirmed', 'hard-bounce', 'unsubscribed'])
   })
 
