@@ -35,5 +35,8 @@ export type Service = string
 /** The service that serves the routes; every platform has it. */
 export const WEB = 'web'
 
+/** The same, as the presets define it. */
+export const web = { name: WEB, address: ['NEXT_PUBLIC_SITE_URL'], health: '/api/health', port: 3000 }
+
 /** The probe by which web asks a service that has the name of another probe of web. No service has such a name. */
 export const namesakeProbeName = (service: Service) => `${service}_service`

@@ -1,13 +1,6 @@
 import { createContract } from '../../core/env/contract.ts'
-import type { ServiceDefinition } from '../../core/service.ts'
+import { type ServiceDefinition, web } from '../../core/service.ts'
 import { learningGroups } from './groups.ts'
-
-const web: ServiceDefinition = {
-  name: 'web',
-  address: ['NEXT_PUBLIC_SITE_URL'],
-  health: '/api/health',
-  port: 3000,
-}
 
 export const api: ServiceDefinition = {
   name: 'api',
