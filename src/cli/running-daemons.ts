@@ -1,6 +1,5 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import {
-  type DaemonPointer,
   type DaemonRecord,
   isRunning,
   nextStep,
@@ -59,7 +58,7 @@ export function findRunningDaemon(
   const named = [...(definition === null ? [] : [definition]), ...envFiles]
   const foreign = foreignFile([file, recordFile(dataFolder), ...named])
   if (record === undefined || foreign !== undefined) {
-    refuseAsRoot(pointer, words)
+    refuseAsRoot(dataFolder, pointer.pid, words)
     const why = foreign ?? `Its ${recordFile(dataFolder)} cannot be read`
     skip(`the daemon of ${dataFolder} is not used. ${why}. Run this as the daemon’s user, or ${NAME_THEM}.`)
     return undefined
@@ -91,10 +90,7 @@ export function tellOfOthers(folders: readonly string[], folder: string, say: Sa
  * runs it as that account, in the folders that the daemon sees: acting on anything else would give a false green, and
  * root must not run what that account can write.
  */
-function refuseAsRoot(
-  { dataFolder, pid }: Pick<DaemonPointer, 'dataFolder' | 'pid'>,
-  words: readonly string[],
-): void {
+function refuseAsRoot(dataFolder: string, pid: number, words: readonly string[]): void {
   const owner = statSync(dataFolder, { throwIfNoEntry: false })
   if (process.geteuid?.() !== 0 || !owner?.uid) return
   const command = ['platformctl', ...words].map(shellWord).join(' ')
@@ -107,7 +103,7 @@ function refuseAsRoot(
 export function refuseForeignRecord(dataFolder: string, record: DaemonRecord, command: string): void {
   const foreign = foreignFile([recordFile(dataFolder), ...record.envFiles])
   if (foreign === undefined) return
-  if (isRunning(record)) refuseAsRoot({ dataFolder, pid: record.pid }, [command, '--data', dataFolder])
+  if (isRunning(record)) refuseAsRoot(dataFolder, record.pid, [command, '--data', dataFolder])
   throw wrongUsage(`the daemon of ${dataFolder} is not asked. ${foreign}. Run this as the daemon’s user.`)
 }
 

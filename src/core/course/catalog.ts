@@ -25,10 +25,8 @@ export interface CatalogOptions {
 }
 
 /** Opens the courses of a platform; time zones are loaded only where a course goes by local time. */
-export const openCatalog = async (
-  courses: readonly CourseDefinition[],
-  options: Omit<CatalogOptions, 'zones'>,
-) => createCatalog(courses, { ...options, zones: await zonesOf(courses) })
+export const openCatalog = async (courses: readonly CourseDefinition[], options: CatalogOptions) =>
+  createCatalog(courses, { ...options, zones: await zonesOf(courses) })
 
 const zonesOf = async (plans: readonly Pick<Plan, 'cadence'>[]) =>
   plans.some(({ cadence }) => cadence.kind === 'at') ? (await import('./zones.ts')).zones : undefined

@@ -250,10 +250,7 @@ function linksOf(
  * The mail of a lesson, with a key that all its attempts share: with the number of the lesson, or in the first course,
  * whose keys are older, with the name of its template.
  */
-export function lessonOf(
-  { lessons }: Pick<Plan, 'lessons'>,
-  claim: Pick<Claim, 'course' | 'id' | 'enrolment' | 'day'>,
-): Pick<Mail, 'template' | 'label' | 'about'> {
+export function lessonOf({ lessons }: Plan, claim: Pick<Claim, 'course' | 'id' | 'enrolment' | 'day'>) {
   const { course, day } = claim
   const template = lessons[day - 1]
   if (template === undefined) throw new RangeError(`there is no lesson for day ${day}`)

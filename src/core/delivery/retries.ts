@@ -108,11 +108,8 @@ export const MAIL = message('mail', 5 * MINUTE_MS, HOUR_MS)
 export const EXPIRES_MS = { 'sign-in': HOUR_MS, mail: 3 * DAY_MS } as const
 
 /** Whether the provider no longer knows the key of an attempt that it may have delivered: another could be a second delivery. */
-export const isForgotten = (
-  { unknownSince }: Pick<Job, 'unknownSince'>,
-  { transport }: Pick<Mailer, 'transport'>,
-  now: number,
-) => transport === 'api' && unknownSince !== undefined && now - unknownSince >= KEY_LIFE_MS
+export const isForgotten = ({ unknownSince }: Partial<Job>, { transport }: Mailer, now: number) =>
+  transport === 'api' && unknownSince !== undefined && now - unknownSince >= KEY_LIFE_MS
 /** The longest pause before a repeat that may be a second delivery. */
 const REPEAT_MS = 6 * HOUR_MS
 

@@ -74,10 +74,7 @@ export interface Announcement {
 export const UPDATE_STATES = ['identified', 'monitoring', 'resolved', 'postmortem'] as const
 
 /** What an announcement says in a language, else in its base language, else in the platform's. */
-export function saidIn(
-  { text = '', translations = {} }: Pick<NoticeFacts, 'text' | 'translations'>,
-  language: string,
-): string {
+export function saidIn({ text = '', translations = {} }: Partial<NoticeFacts>, language: string): string {
   const tag = inLanguage((one) => Object.hasOwn(translations, one), language)
   return (tag === undefined ? undefined : translations[tag]) ?? text
 }

@@ -23,10 +23,7 @@ export interface CompiledMail {
 }
 
 /** A value for each slot of a mail: the one given, else its sample. */
-export function withSamples(
-  { slots }: Pick<CompiledMail, 'slots'>,
-  given: Readonly<Record<string, string>> = {},
-) {
+export function withSamples({ slots }: CompiledMail, given: Readonly<Record<string, string>> = {}) {
   return Object.fromEntries(Object.entries(slots).map(([name, { sample }]) => [name, given[name] ?? sample]))
 }
 

@@ -79,10 +79,7 @@ export type ErasureHashes = (identity: string) => readonly string[]
 const keyOf = (source: string, id: string) => hash('sha256', `${source}:${id}`, 'base64url')
 
 /** The change that an event makes; none when its address, which may have a display name, cannot be parsed. */
-function eventChange(
-  event: FeedbackEvent,
-  { source, erasureHashes, now }: Pick<FeedbackInput, 'source' | 'erasureHashes' | 'now'>,
-) {
+function eventChange(event: FeedbackEvent, { source, erasureHashes, now }: FeedbackInput) {
   const address = parseMailbox(event.address)
   if (!address.ok) return []
   const { identity } = address
