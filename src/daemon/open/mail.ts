@@ -1,6 +1,6 @@
 import { once } from '../../core/calls.ts'
 import { suppressionHashes } from '../../core/course/links.ts'
-import { isOutcome } from '../../core/delivery/retries.ts'
+import { isOutcome, ruleOf } from '../../core/delivery/retries.ts'
 import { MINUTE_MS } from '../../core/durations.ts'
 import type { Settings } from '../../core/env/settings.ts'
 import type { Host } from '../../core/host.ts'
@@ -101,7 +101,7 @@ export function openMail(
         const { scope, isUnclear } = { scope: undefined, isUnclear: false, ...outcome }
         const isOurs = scope === 'sender' && !isUnclear
         const isOfAddress = outcome.kind === 'permanent' && outcome.hardBounce
-        const isOfMessage = !isOurs && scope !== 'connection'
+        const isOfMessage = !isOurs && ruleOf(outcome).run !== 'ends'
         if (isOfMessage && !isOfAddress && unreached.size < UNREACHED) unreached.add(message.to.address)
         const now = clock.monotonic()
         if (!isOfMessage) busy = [...busy, now].slice(0, UNREACHED)

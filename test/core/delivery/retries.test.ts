@@ -9,6 +9,7 @@ import {
   type Stream,
 } from '../../../src/core/delivery/retries.ts'
 import { HOUR_MS, KEY_LIFE_MS, MINUTE_MS } from '../../../src/core/durations.ts'
+import type { Outcome } from '../../../src/core/mail/mailer.ts'
 
 const NOW = Date.UTC(2026, 10, 22)
 
@@ -28,7 +29,7 @@ test.each([
     })
 })
 
-const failing = (scope: 'message' | 'sender' | 'connection') =>
+const failing = (scope: Extract<Outcome, { kind: 'transient' }>['scope']) =>
   ({ kind: 'transient', scope, reason: 'no' }) as const
 const refused = { kind: 'permanent', hardBounce: false, reason: 'no' } as const
 const lost = { kind: 'unknown', reason: 'no' } as const
