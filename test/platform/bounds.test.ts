@@ -397,6 +397,12 @@ test('leaving out a group frees its name and variables for the definition', () =
   ])
 })
 
+test('nothing may name a group that was left out', () => {
+  const probes = { kiln: { service: 'web', tcp: 'a:1', group: 'analytics' } }
+  const pathsWith = (more: object) => faultsOf({ preset: 'base', probes, ...more }).map(({ path }) => path)
+  expect([pathsWith({}), pathsWith({ without: ['analytics'] })]).toEqual([[], ['probes.kiln.group']])
+})
+
 test('a group without a preset variable is kept apart from one whose rule needs it', () => {
   const store = { unlocks: 'a', absent: 'b', variables: { STORE_URL: { kind: 'url' } } }
   expect(faultsOf({ preset: 'base', without: ['store'], groups: { own: store } })).toEqual([])
