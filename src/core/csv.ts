@@ -1,4 +1,4 @@
-export interface CsvRow {
+interface CsvRow {
   readonly line: number
   readonly cells: readonly string[]
   /** Why the file is not read any further. */
@@ -11,7 +11,7 @@ const LONGEST_CELL = 64 * 1024
 const LONGEST_HEAD = 16 * 1024
 
 /** Rows of RFC 4180: fields in quotes hold commas, line ends and doubled quotes. Also with semicolons or tabs. Empty rows are left out. */
-export function* readCsv(file: string): Generator<CsvRow> {
+export function* readCsv(file: string): Generator<CsvRow, undefined> {
   const text = file.replace(/^\ufeff/, '')
   const [first = ''] = text.slice(0, LONGEST_HEAD).split(/[\r\n]/, 1)
   const [separator = ','] = [',', ';', '\t'].sort((a, b) => first.split(b).length - first.split(a).length)

@@ -1,6 +1,6 @@
 import { parseAddress } from '../../address.ts'
 import { auditEntry, type Operator, withoutAddresses } from '../../audit.ts'
-import { type CsvRow, cellValue, csvLine, readCsv } from '../../csv.ts'
+import { cellValue, csvLine, readCsv } from '../../csv.ts'
 import type { BounceAddresses } from './bounce-address.ts'
 import { bounceKind, enhancedCode, instantOf, type Suppression, type SuppressionCause } from './event.ts'
 import type { SendingStore } from './sending.ts'
@@ -117,7 +117,7 @@ const SAID: readonly (readonly [RegExp, SuppressionCause])[] = [
  * A line without a cause, by its words or status codes, is an error unless `cause` says what all are: none is guessed.
  */
 export function readSuppressionCsv(text: string, cause: SuppressionCause | undefined) {
-  const lines: Iterator<CsvRow, undefined> = readCsv(text)
+  const lines = readCsv(text)
   const names = lines.next().value?.cells.map((name) => name.toLowerCase().replaceAll(/[\s_]/g, '')) ?? []
   const columnsOf = (known: readonly string[]) =>
     known.flatMap((name) => (names.includes(name) ? [names.indexOf(name)] : []))
@@ -131,8 +131,7 @@ export function readSuppressionCsv(text: string, cause: SuppressionCause | undef
   let passing = 0
   const suppressions: CsvSuppression[] = []
   // Line by line, because a file may hold millions.
-  for (let row = lines.next(); !row.done; row = lines.next()) {
-    const { line: number, cells: line, fault } = row.value
+  for (const { line: number, cells: line, fault } of lines) {
     if (fault !== undefined) throw new SuppressionCsvError(`line ${number}: ${fault}. Correct it.`)
     const cells = said.map((column) => (line[column] ?? '').trim()).filter((cell) => cell !== '')
     const found = cause ?? causeOf(cells)
