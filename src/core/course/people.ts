@@ -1,5 +1,5 @@
 import { parseAddress } from '../address.ts'
-import { type CsvRow, cellValue, csvLine, readCsv } from '../csv.ts'
+import { cellValue, csvLine, readCsv } from '../csv.ts'
 import { DAY_MS, instantOf } from '../durations.ts'
 import { isRecord, parsedJson } from '../is-record.ts'
 import { type CourseDefinition, isLanguage, isTimeZone, NOTICES } from './definition.ts'
@@ -51,7 +51,11 @@ export const personLine = (person: ExportedPerson) =>
   csvLine(FIELDS.map((field) => [person[field] ?? ''].flat().join(' ')))
 
 /** A person to import: agreed elsewhere, and had the first `sent` lessons there. */
-export type Newcomer = Readonly<Exclude<ReturnType<typeof newcomer>, string>>
+export type Newcomer = Readonly<Exclude<ReturnType<typeof newcomer>, string>> & {
+  /** The line of a CSV file, or the number of an entry of JSON. */
+  readonly line: number
+  readonly subscription: ReturnType<typeof readSubscription>
+}
 
 /** Why somebody is not imported, other than being in the course already. */
 export type LeftOut = 'unsubscribed' | 'unconfirmed' | 'suppressed' | 'erased' | 'repeated'
@@ -93,14 +97,14 @@ export function readPeople(
     const link = readSubscription(fields.subscription)
     // Two people cannot have one: the second gets an id of their own.
     const subscription = link && seen.has(link.id) ? undefined : link
-    const read = newcomer(fields, { line, courses, now, subscription })
+    const read = newcomer(fields, courses, now)
     if (state === 'unsubscribed' || state === 'unconfirmed') leftOut.push({ line, why: state })
     else if (typeof read === 'string') faults.push({ line, message: read })
     else if (seen.has(`${read.identity} ${read.course}`)) leftOut.push({ line, why: 'repeated' })
     else {
       seen.add(`${read.identity} ${read.course}`)
       if (link) seen.add(link.id)
-      people.push(read)
+      people.push({ ...read, line, subscription })
     }
   }
   return { unit: isJson ? 'entry' : 'line', people, leftOut, faults, ignored }
@@ -108,15 +112,8 @@ export function readPeople(
 
 function newcomer(
   { address, course: id, state, language, timeZone, sent: count, sentLessons: names, ...fields }: Fields,
-  {
-    line,
-    courses,
-    now,
-    subscription,
-  }: Parameters<typeof readPeople>[1] & {
-    readonly line: number
-    readonly subscription: ReturnType<typeof readSubscription>
-  },
+  courses: readonly CourseDefinition[],
+  now: number,
 ) {
   const parsed = parseAddress(address)
   if (!parsed.ok) return parsed.reason
@@ -148,12 +145,9 @@ function newcomer(
     return `next_at is more than ${MOST_DAYS_AHEAD} days away`
   if (how.length > LONGEST_HOW) return `consent_how has more than ${LONGEST_HOW} characters`
   return {
-    /** The line of a CSV file, or the number of an entry of JSON. */
-    line,
     spelling: parsed.mailbox.address,
     identity: parsed.identity,
     course: course.id,
-    subscription,
     /** Through with the course, however many lessons it has here. */
     isFinished: state === 'finished',
     language: language || undefined,
@@ -195,7 +189,7 @@ const fieldsOf = (of: (field: Field) => string): Fields =>
   Object.fromEntries(FIELDS.map((field) => [field, of(field)])) as Record<Field, string>
 
 function fromCsv(text: string): Entries {
-  const rows: Iterator<CsvRow, undefined> = readCsv(text)
+  const rows = readCsv(text)
   const { value: head } = rows.next()
   const names = head?.cells.map((name) => cellValue(name).toLowerCase()) ?? []
   const columns = new Map(FIELDS.map((field) => [field, names.indexOf(columnOf(field))]))
@@ -208,8 +202,7 @@ function fromCsv(text: string): Entries {
   }
   return {
     *entries() {
-      for (let row = rows.next(); !row.done; row = rows.next()) {
-        const { line, cells, fault = overflow(cells) } = row.value
+      for (const { line, cells, fault = overflow(cells) } of rows) {
         yield fault === undefined
           ? { line, fields: fieldsOf((field) => cellValue(cells[columns.get(field) ?? -1] ?? '')) }
           : { line, fault }
