@@ -3,21 +3,18 @@ import type { Outcome } from './mailer.ts'
 
 type Failure = Exclude<Outcome, { kind: 'sent' }>
 
+interface OutcomeRow<Fault> {
+  readonly when: string
+  /** Undefined: only a fault that names the row. */
+  readonly matches?: (fault: Fault) => boolean
+  readonly outcome: Failure
+}
+
 /**
  * What failures are, by a stable name; the first row that matches decides. What follows for the message, such as the
  * pause before a retry, is in `delivery/retries.ts`, by their scope; one with rules of its own has its own scope.
  */
-export type OutcomeTable<Fault> = Readonly<
-  Record<
-    string,
-    {
-      readonly when: string
-      /** Undefined: only a fault that names the row. */
-      readonly matches?: (fault: Fault) => boolean
-      readonly outcome: Failure
-    }
-  >
->
+export type OutcomeTable<Fault> = Readonly<Record<string, OutcomeRow<Fault>>>
 
 export interface SmtpFault {
   readonly code?: number | undefined

@@ -128,10 +128,7 @@ function inAnotherLanguage(files: TemplateFiles, language: string, shown: Shown)
 }
 
 async function lintTemplate(
-  set: Pick<Templates, 'folders' | 'brand'> & {
-    readonly language: string
-    readonly pages: readonly string[]
-  },
+  set: Templates & { readonly language: string; readonly pages: readonly string[] },
   definition: MailDefinition,
   shown: Shown,
 ) {
