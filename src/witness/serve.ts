@@ -75,11 +75,10 @@ export async function serveWitness(
   return {
     // It listens on a port, not on a socket file.
     port: (server.address() as AddressInfo).port,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+    async close() {
+      server.closeAllConnections()
+      await server[Symbol.asyncDispose]()
+    },
   }
 }
 
