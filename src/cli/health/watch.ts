@@ -3,7 +3,7 @@ import type { RemoteHealth } from '../../core/health/prober.ts'
 import { becauseOf, type RemoteState, reasonOf, stateOf, type Verdict } from '../../core/health/verdict.ts'
 import { type Context, isLive, loadPaint, ours, type Paint, terminalColumns } from '../context.ts'
 import { healthText, LOOK, nameCell, shownState } from '../output/health.ts'
-import { iso } from '../output/text.ts'
+import { BARS, iso } from '../output/text.ts'
 
 export interface StateHistory {
   readonly state: RemoteState
@@ -110,8 +110,6 @@ function rootLines({ diagnosis }: Verdict): Line[] {
     [`: ${reason}`],
   ])
 }
-
-const BARS = '▁▂▃▄▅▆▇█'
 
 /** The last latencies against the longest of them; × where there was no answer. */
 function sparkline(track: StateHistory | undefined, width: number): Span[] {

@@ -4,9 +4,7 @@ import type { CourseCounts } from '../../core/course/store.ts'
 import type { Subscription } from '../../core/course/subscription.ts'
 import { durationText, HOUR_MS } from '../../core/durations.ts'
 import type { Pause } from '../../core/mail/holds.ts'
-import { beside, compact, iso, thousands } from './text.ts'
-
-const BARS = '▁▂▃▄▅▆▇█'
+import { BARS, beside, compact, iso, thousands } from './text.ts'
 
 type ProblemDelivery = Subscription & { readonly messageId: string | undefined }
 

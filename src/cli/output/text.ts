@@ -36,6 +36,9 @@ export function beside(lead: string, text: string, columns: number): string {
   return lead + wrap(text, columns - indent).join(`\n${' '.repeat(indent)}`)
 }
 
+/** From the lowest to the highest. */
+export const BARS = '▁▂▃▄▅▆▇█'
+
 /** `1.4 MB`, in powers of 1000. */
 export function sizeText(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`

@@ -1,4 +1,4 @@
-import { type Context, Hono } from 'hono'
+import { Hono } from 'hono'
 import PostalMime, { decodeWords } from 'postal-mime'
 import { MAILS_SCRIPT } from './mails-script.ts'
 import { pageOf } from './site.ts'
@@ -41,13 +41,12 @@ export interface MailSource {
 }
 
 export function mailRoutes({ list, message, fault, policy }: MailSource): Hono {
-  const queryOf = (c: Context) => new URL(c.req.url).searchParams
   return new Hono()
     .get('/mails.json', async (c) => c.json(await list()))
     .get('/mails/*', async (c, next) => {
       const [, id = '', view] = /^\/mails\/(.+)\.(html|json|eml)$/.exec(c.req.path) ?? []
       try {
-        const found = await message(id, queryOf(c))
+        const found = await message(id, new URL(c.req.url).searchParams)
         if (found === undefined) return await next()
         const { source, about } = found
         if (view === 'eml') {
