@@ -132,6 +132,10 @@ test('check passes without the file of a witness, and reports one that was chang
   await rm(file)
   const { exitCode, stdout } = await run('check')
   expect([exitCode, stdout]).toEqual([0, expect.not.stringContaining('witness')])
+  // Nor does the machine of a witness need the other files.
+  await mkdir(path.join(cwd, 'watch'))
+  await writeFile(path.join(cwd, 'watch/witness.yaml'), text)
+  expect(await run('check --out watch')).toMatchObject({ exitCode: 0 })
   await run('init compose --out ops')
   await rm(path.join(cwd, 'ops/compose.secrets.yaml'))
   expect((await run('check --out ops')).exitCode).toBe(1)

@@ -212,6 +212,13 @@ test('a build stamp and what the definition marks may differ on each replica', a
     code: 0,
     stdout: expect.stringMatching(/differs {2}BUILD_STAMP .*, as it may on each replica\n/),
   })
+  const bare = await verify(
+    { ...FILE, REGION: 'eu' },
+    ['--url', `web=${first}`, '--format', 'github'],
+    platform,
+  )
+  expect(bare).toMatchObject({ code: 0, stdout: expect.stringMatching(/^::warning .*POD/m) })
+  expect(bare.stdout).not.toContain('::error')
   const third = await url({ POD: 'a', REGION: 'us' })
   // It is not the first two that differ.
   const { code, stdout } = await verify(file, ['--url', `web=${first},${second},${third}`], platform)

@@ -99,6 +99,17 @@ test('init counts the lines whose names no definition can have, and shows none: 
   expect((await example('KILN_URL=\nconstructor=1\n')).stdout).not.toContain('constructor')
 })
 
+test.each(['.env', '.env.production', 'prod.env'])(
+  'of %s, which is in use, no value is taken over',
+  async (file) => {
+    const { stdout, text } = await begin(['--from', file], (folder) =>
+      writeFile(path.join(folder, file), 'KILN_PLACE=behind-the-shed\n'),
+    )
+    expect(stdout).toContain(`Wrote platform.config.ts from ${file}, without its values.`)
+    expect(await text('platform.config.ts')).not.toContain('shed')
+  },
+)
+
 test('a definition is made from the .env.schema where there is an .env.example too, as it says more', async () => {
   const { stdout, text } = await begin([], async (folder) => {
     await writeFile(path.join(folder, '.env.schema'), '# @type=port @required\nKILN_PLACE=\n')

@@ -61,6 +61,16 @@ test('the fingerprint is of every rule of a definition, also of one that is writ
   expect(new Set(fingerprints).size).toBe(3)
 })
 
+test('the fingerprint is the same wherever the folder that a definition names lies', () => {
+  const [here, there] = ['/srv/kiln', 'C:\\kiln'].map((folder) =>
+    resolvePlatform(
+      { preset: 'base', folder },
+      { folder, file: 'platform.config.ts' },
+    ).definition?.fingerprint(),
+  )
+  expect(here).toBe(there)
+})
+
 const KB = 1024
 
 test('a logo is given as a data URL of its type, up to 256 KB', async () => {

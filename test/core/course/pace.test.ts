@@ -108,6 +108,16 @@ test('a call that is stopped while it waits for its turn ends at once, and nothi
   expect(await during(time, it.course.dispatch({ limit: 10 }))).toMatchObject({ sent: 4 })
 })
 
+test('at a slow pace, a turn that is given back late is not lost', async () => {
+  const { time, pacer } = await paced(0, 0.5)
+  const { places, giveBack } = pacer()
+  const turn = () => during(time, places(1, new AbortController().signal))
+  const first = await turn()
+  await during(time, time.clock.sleep(SECOND))
+  giveBack(first)
+  expect(await turn()).toEqual(first)
+})
+
 test('notices to visitors keep to the pace as lessons do', async () => {
   const { it, time, sentAt, pacer } = await paced(0, 0.5)
   const said = { title: 'a', text: 'a', when: 'a', statusUrl: 'https://www.example.com/' }

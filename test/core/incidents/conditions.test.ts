@@ -114,6 +114,8 @@ test('one pause is one incident, whatever it holds, and a breaker that tripped b
     hold('notice', NOW - 1, 'links leak'),
   ]
   expect(reasons({ holds: two })).toEqual({ mail_paused: 'sign-in, notice: links leak; mail: wrong prices' })
+  // Lessons that no pause holds are late all the same.
+  expect(reasons({ holds: two, lessonsLate: late })).toHaveProperty('lessons_late')
   const later = [hold('course', NOW - 1), hold('mail', NOW)]
   expect(reasons({ holds: later })).toEqual({
     courses_paused: 'wrong prices',
