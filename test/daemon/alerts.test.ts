@@ -13,10 +13,11 @@ import type { SendOutcome } from '../../src/core/mail/mailer.ts'
 import type { ResolvedPlatform } from '../../src/core/platform.ts'
 import type { Store } from '../../src/core/store/store.ts'
 import { alertChannels, startAlerts } from '../../src/daemon/alerts.ts'
+import { openSpareAlerts } from '../../src/daemon/spare-alerts.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { emptyFolder } from '../support/folder.ts'
-import { channelOf, hostAt } from '../support/incidents.ts'
+import { channelOf, hostAt, incidentWith, openIncident } from '../support/incidents.ts'
 import { serveBodies } from '../support/servers.ts'
 import { addressOf, KEPT, openTestStore } from '../support/stores.ts'
 
@@ -683,6 +684,24 @@ test('an incident that was told while the store failed ends too when another mac
   await rounds(6, { mail: 'ok' })
   expect(incidents('opened')).toHaveLength(2)
   expect(incidents('closed')).toEqual(incidents('opened'))
+})
+
+test('of what failed twice while the store was away, the second ends where another machine opened one since', async () => {
+  const { store } = await scene()
+  const [first, second] = [
+    incidentWith({ id: 'a', openedAt: 0, closedAt: 10 }),
+    incidentWith({ id: 'b', openedAt: 20 }),
+  ]
+  const messages = [first, second].map(({ id: incident, openedAt: at }) => {
+    const said = { outcome: 'sent', attempts: 1, reason: undefined } as const
+    return { incident, kind: 'opened', channel: 'webhook', at, ...said } as const
+  })
+  const spare = await openSpareAlerts([], [{ incidents: [first, second], messages, silence: undefined }], 20)
+  await openIncident(store.incidents, incidentWith({ id: 'c', openedAt: 30 }))
+  await spare.bringBack(store.incidents, 40)
+  await spare.close()
+  const ends = await Promise.all(['a', 'b', 'c'].map((id) => store.incidents.find(id)))
+  expect(ends.map((one) => one?.closedAt)).toEqual([10, 40, undefined])
 })
 
 test('what ended and failed again while the store was away goes on as the incident that was told last', async () => {

@@ -12,6 +12,7 @@ import { PodDisruptionBudget } from 'kubernetes-models/policy/v1'
 import { ConfigMap, PersistentVolumeClaim, Service, ServiceAccount } from 'kubernetes-models/v1'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
+import { composeFiles } from '../../src/cli/deploy/compose.ts'
 import { describe as describeSubject } from '../../src/cli/deploy/subject.ts'
 import { runProgram } from '../../src/cli/program.ts'
 import { loadPlatform } from '../../src/platform/load-platform.ts'
@@ -313,6 +314,16 @@ test.each(['Kiln School', 'Töpferei & Söhne', `${'a'.repeat(29)} b`, '-', '窯
     expect(describeSubject(platform).name).toMatch(/^[a-z0-9](?:[a-z0-9-]{0,28}[a-z0-9])?$/)
   },
 )
+
+test('a service that reads no secret is not in the file that mounts them', () => {
+  const platform = resolvePlatform(
+    { preset: 'base', services: { web: {}, kiln: { port: 8000 } } },
+    { folder: root },
+  )
+  const files = composeFiles(describeSubject(platform), { folder: '', up: '' })
+  const { text = '' } = files.find((file) => file.path === 'compose.secrets.yaml') ?? {}
+  expect(Object.keys(parse(text).services)).toEqual(['web'])
+})
 
 test('a witness is started with the same words everywhere, by a secret from a file and with what it keeps on a volume', async () => {
   const words = 'witness --platform https://www.example.com --name vienna'

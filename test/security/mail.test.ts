@@ -308,6 +308,10 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(await course.requestConfirmation(asked('b', NOW + 9, { mostADay: 3 }))).toEqual(refused)
     // The same for an address that is known, so that it tells nothing about one.
     expect(await course.requestConfirmation(asked('a0', NOW + 9, { mostADay: 3 }))).toEqual(refused)
+    expect(await course.confirm({ begin, tokenHash: asked('a1', NOW + 1).tokenHash, now: NOW + 9 })).toBe(
+      'confirmed',
+    )
+    expect(await course.requestConfirmation(asked('a1', NOW + 9, { mostADay: 3 }))).toEqual(refused)
     expect(await course.findById('b')).toBeUndefined()
     expect(await course.requestConfirmation(asked('b', NOW + DAY + 9, { mostADay: 3 }))).toMatchObject({
       mail: true,

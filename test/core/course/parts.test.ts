@@ -257,6 +257,16 @@ test('an enrolment keeps the hash of each text by language, and none of a course
   expect(arrived?.texts.map(({ hash }) => hash).sort()).toEqual(['a-de', 'a-en', 'b-de', 'b-en'])
 })
 
+test('only a course whose lessons are in another order, or are others, than somebody got them needs a build that knows names', () => {
+  const latest = courseNamed('pots', { lessons: ['a', 'b'], follow: 'latest' })
+  const { progress } = createCatalog([latest])
+  const after = (...lessons: string[]) =>
+    progress({ ...latest, lessons }, { course: 'pots', courseVersion: undefined, day: 1 })
+  expect(after('a', 'b')).toEqual({ sentLessons: ['a'], needs: 0 })
+  expect(after('b', 'a')).toEqual({ sentLessons: ['b'], needs: 2 })
+  expect(after('c', 'a', 'b')).toEqual({ sentLessons: ['c'], needs: 2 })
+})
+
 test('lesson texts that cannot be read are warned of with the reason, and read again for the next enrolment', async () => {
   const warnings: unknown[] = []
   let reads = 0

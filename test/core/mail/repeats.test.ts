@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { NOTICES } from '../../../src/core/course/definition.ts'
 import type { CourseOptions } from '../../../src/core/course/open.ts'
-import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
+import { DAY_MS, HOUR_MS, KEY_LIFE_MS } from '../../../src/core/durations.ts'
 import { silentLog, systemClock } from '../../../src/core/host.ts'
 import { sendAgain } from '../../../src/core/mail/send-once.ts'
 import { secret } from '../../../src/core/secret.ts'
@@ -136,7 +136,7 @@ describe.each(KEPT)('over a provider that honors keys, on %s,', (kind) => {
   test('a lesson that an operator sends again after the provider forgot its key has the sender of now', async () => {
     const it = await world(kind)
     await MAILS[0]?.[1](it)
-    it.pass(2 * DAY_MS)
+    it.pass(KEY_LIFE_MS)
     it.delivered.clear()
     await it.after().dispatch({})
     expect(it.bodies).toHaveLength(1)

@@ -81,9 +81,9 @@ async function mailer(answer: () => Promise<Outcome> = async () => ({ kind: 'sen
     fails: (what: 'list' | 'told') => {
       fault = what
     },
-    suppress: (cause: SuppressionCause) =>
+    suppress: (cause: SuppressionCause, identity = 'ada@gmail.com') =>
       suppressAddress(list, {
-        identity: 'ada@gmail.com',
+        identity,
         cause,
         reason: 'r',
         operator: { name: 'op', place: 'here' },
@@ -92,6 +92,14 @@ async function mailer(answer: () => Promise<Outcome> = async () => ({ kind: 'sen
       }),
   }
 }
+
+test('an address with other letters in its domain is on the list in the form that servers have', async () => {
+  const { it, suppress, messages } = await mailer()
+  await suppress('complaint', 'ada@xn--bcher-kva.example')
+  const to = { name: undefined, address: 'Ada@bücher.example' }
+  expect(await it.send({ ...MAIL, to })).toMatchObject({ kind: 'permanent' })
+  expect(messages).toEqual([])
+})
 
 test.each([
   ['hard-bounce', 'exam-passed', 'the address is suppressed: mail to it bounced'],
