@@ -28,8 +28,10 @@ export function followOutages(
     reason: string | undefined,
   ): Promise<void> => {
     const now = clock.now()
-    /** The witness that announced it is gone: this one ends it. */
-    const inherited = announces === 'closed' && outage && outage.by !== self ? outage : undefined
+    /** It was told from elsewhere: by a witness that is gone, or by this one while its full disk kept nothing. */
+    const isUnknown = outage?.phase === 'open' && (await incidents.find(outage.id)) === undefined
+    const isOurs = announces === 'closed' || (announces === undefined && outage?.by === self)
+    const inherited = isUnknown && isOurs ? outage : undefined
     const begun = announces === 'open' ? outage : inherited
     const openedAt = Math.min(begun?.since ?? now, now)
     const opened = begun && {
@@ -41,7 +43,7 @@ export function followOutages(
       openedAt,
       seenAt: openedAt,
       ...UNATTENDED,
-      closedAt: inherited && now,
+      closedAt: inherited && announces === 'closed' ? now : undefined,
     }
     // An outage may be over while those whom its end needs are gone, so that nobody may announce it.
     const hearing = isOutage(after) ? channels : channels.map((one) => ({ ...one, takes: isNoReminder }))

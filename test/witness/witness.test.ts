@@ -6,6 +6,7 @@ import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { openInbox } from '../../src/cli/demo/inbox.ts'
 import { runProgram } from '../../src/cli/program.ts'
+import { HOUR_MS } from '../../src/core/durations.ts'
 import { type Log, silentLog, systemClock, systemRandom } from '../../src/core/host.ts'
 import { webhookChannel } from '../../src/core/incidents/channels.ts'
 import { createAlertLanes } from '../../src/core/incidents/lanes.ts'
@@ -914,6 +915,26 @@ test('pages say that the platform is back although the end cannot be kept, and a
   await it.rounds(6)
   expect(it.known()).toMatchObject({ isOutage: false, fault: undefined })
   expect(inbox.titles).toEqual(['kiln.example is unreachable', 'kiln.example is reachable again'])
+})
+
+test('the end of an outage that a full disk did not keep is told also after a restart', async () => {
+  const { home, inbox, clock, it } = await watched()
+  it.database.exec('ALTER TABLE incident RENAME TO lost')
+  home.shut()
+  await it.rounds(6)
+  it.database.exec('ALTER TABLE lost RENAME TO incident')
+  await it.rounds(1)
+  await it.stop()
+  const folder = it.dataFolder
+  const again = await witness({ name: 'a', platform: home.url, clock, alerts: inbox.url, folder })
+  await again.rounds(6)
+  expect(inbox.titles).toEqual(['kiln.example is unreachable'])
+  clock.at += 5 * HOUR_MS
+  await again.rounds(2)
+  expect(inbox.titles.slice(1)).toEqual(['kiln.example is still unreachable'])
+  home.open()
+  await again.rounds(6)
+  expect(inbox.titles.slice(2)).toEqual(['kiln.example is reachable again'])
 })
 
 /** An outage that this witness has announced: `pass` lets time pass under these votes, and `told` lists the messages. */

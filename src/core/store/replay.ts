@@ -44,19 +44,28 @@ type Leaving = Entry<'unsubscribed' | 'undone'>
 type Listing = Entry<'suppressed' | 'released'>
 
 /** Whether the last entry about an enrolment changes the one that a restore brought back, which may be an earlier one. */
-function concerns({ what, at, enrolment }: Leaving, restored: Subscription): boolean {
+function concerns({ what, at, enrolment }: Leaving, restored: Subscription, isKnown: boolean): boolean {
   // An entry about an enrolment that has since started over says nothing about the new one.
   if (restored.enrolment > enrolment) return false
   // Where the later start is lost, its unsubscribe ends the earlier enrolment, so that the person stays out; its undo
   // would put them back into it. A suppression that ended one was replayed: nobody left as well.
-  return what === 'undone' ? restored.enrolment === enrolment : restored.unsubscribedAt !== at
+  const { unsubscribedAt = 0 } = restored
+  if (what === 'unsubscribed') return unsubscribedAt !== at
+  // Of a leaving that the journal has, it says which was first, whatever the clock said.
+  return restored.enrolment === enrolment && (isKnown || unsubscribedAt <= at)
 }
 
 const keysOf = ({ id, enrolment, hash = id, at }: Leaving) => [`${id} ${enrolment} ${at}`, `${hash} ${at}`]
 
+const erasureKey = ({ hash, at }: Entry<'erased'>) => `erased ${hash} ${at}`
+/** Also those that were undone. */
+const LEFT = `SELECT subscription AS id, enrolment, at FROM subscription_event WHERE kind = 'unsubscribed'`
+
 /** The departures that a restored store knows, which it need not apply again. Ask before the first replay, which adds some. */
 export function* departed(): Steps<ReadonlySet<string>> {
-  return new Set((yield* departures()).filter(is('unsubscribed')).flatMap(keysOf))
+  const known = yield* departures()
+  const left = [...known.filter(is('unsubscribed')), ...(yield* all<Leaving>(LEFT))]
+  return new Set([...left.flatMap(keysOf), ...known.filter(is('erased')).map(erasureKey)])
 }
 
 /** Does again in a store that was brought back to an older state what happened since. Twice changes nothing more. */
@@ -66,14 +75,17 @@ export async function replay(sql: Sql, entries: readonly JournalEntry[], had: Re
   for (const entry of entries) if (entry.what === 'audited') await sql.write(() => addAudit(entry.entry))
   const keys = (await sql.one(addressKeys())).map(secret)
   const erased = entries.filter(is('erased'))
-  count.erased = await eraseAgain(sql, erased, keys)
+  // Of one that the restored store has, nothing is left but what came since, which is theirs.
+  const lastErased = new Map(erased.map((one) => [one.hash, erasureKey(one)]))
+  const isNew = ({ hash }: (typeof erased)[number]) => !had.has(lastErased.get(hash) ?? '')
+  count.erased = await eraseAgain(sql, erased.filter(isNew), keys)
   const listings = new Map(entries.filter(is('suppressed', 'released')).map((one) => [one.identity, one]))
   for (const one of listings.values()) if (await listAgain(feedback(sql), one, keys)) count[one.what] += 1
   const holds = new Map(entries.filter(is('paused', 'resumed')).map((one) => [one.name, one]))
   for (const hold of holds.values()) count[hold.what] += await sql.write(() => holdAgain(hold))
-  const last = new Map(
-    entries.filter(is('unsubscribed', 'undone')).map((one) => [`${one.id} ${one.enrolment}`, one]),
-  )
+  const moves = entries.filter(is('unsubscribed', 'undone'))
+  const last = new Map(moves.map((one) => [`${one.id} ${one.enrolment}`, one]))
+  const written = new Set(moves.map(({ id, at }) => `${id} ${at}`))
   for (const [key, one] of last)
     if (one.what === 'unsubscribed' && keysOf(one).some((name) => had.has(name))) last.delete(key)
   const gone = new Set(erased.flatMap(({ rows }) => [rows.subscription, ...(rows.others ?? [])]))
@@ -85,7 +97,8 @@ export async function replay(sql: Sql, entries: readonly JournalEntry[], had: Re
     const isNew = before === undefined || before.state === 'unconfirmed'
     if ((isNew || before.enrolment < entry.enrolment) && hash !== undefined && !gone.has(id))
       out.push({ hashes: [hash], now, isNew })
-    if (before === undefined || !concerns(entry, before)) continue
+    if (before === undefined) continue
+    if (!concerns(entry, before, written.has(`${id} ${before.unsubscribedAt}`))) continue
     // An import with another address may have taken the id over since. In doubt, who left stays out.
     const [{ hashes = [] } = {}] = before.createdAt > now ? await sql.one(outBy([before])) : []
     if (hash !== undefined && hashes.length > 0 && !hashes.includes(hash)) continue
@@ -174,7 +187,9 @@ async function* everybody({ one }: Sql): AsyncGenerator<Found & Person> {
 async function listAgain({ apply, find }: FeedbackStore, listing: Listing, keys: readonly Secret[]) {
   const { what, at, identity } = listing
   const known = (await find(identity))?.suppression
-  if (what === 'suppressed' ? known?.cause === listing.suppression.cause : known === undefined) return false
+  // The restored store may have been told something later.
+  const isListed = known !== undefined && known.at <= at
+  if (what === 'suppressed' ? known?.cause === listing.suppression.cause : !isListed) return false
   const change =
     what === 'suppressed'
       ? suppressionChange(identity, listing.suppression, (one) => suppressionHashes(keys, one))

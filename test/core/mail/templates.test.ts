@@ -135,8 +135,40 @@ test.each([
   '<picture><source srcset="a.png 1x, //a.example/x.png 2x"></picture>',
   '<video poster="https://a.example/x.png"></video>',
   '<p style="background: image-set(\'https://a.example/x.png\' 1x)">x</p>',
+  `<p style="background: image-set('data:image/png;base64,AA' 1x, 'https://a.example/x.png' 2x)">x</p>`,
+  '<img src="data:," srcset="data:image/png;base64,LONG 1x, https://a.example/x.png 2x" alt="">',
+  '<img src=" https://a.example/x.png" alt="">',
+  '<img alt=""\nsrc=&#104;ttps://a.example/x.png>',
+  '<svg><image href="https://a.example/x.png"/></svg>',
+  '<svg><use xlink:href="//a.example/x.svg#a"/></svg>',
+  '<object data="https://a.example/x.svg"></object>',
+  '<table background="https://a.example/x.png"><tr><td>x</td></tr></table>',
 ])('a mail with %s does not compile: it would load something', async (markup) => {
-  await expect(compile(`${TEMPLATE}\n${markup}\n`)).rejects.toThrow('a mail loads nothing from elsewhere')
+  const source = `${TEMPLATE}\n${markup.replace('LONG', 'A'.repeat(1100))}\n`
+  await expect(compile(source)).rejects.toThrow('a mail loads nothing from elsewhere')
+})
+
+test.each([
+  '<img srcset="data:image/png;base64,AA 2x" src="data:image/png;base64,AA" alt="as on https://a.example">',
+  '<img srcset="data:image/png;base64,AA 2x" src="data:image/png;base64,AA" title="=//">',
+  '<a href="https://a.example/?src=//b.example" title="url(https://a.example)">x</a>',
+])('a mail with %s compiles: it loads nothing', async (markup) => {
+  await expect(compile(`${TEMPLATE}\n${markup}\n`)).resolves.toBeDefined()
+})
+
+test('what a layout loads for Outlook alone is found too, at its line', async () => {
+  const picture = '<v:fill src="https://a.example/x.png" />'
+  for (const condition of ['mso', '!mso'])
+    for (const [open, close] of [
+      [`<!--[if ${condition}]>`, '<![endif]-->'],
+      [`<!--[if ${condition}]><!-->`, '<!--<![endif]-->'],
+    ]) {
+      const raw = `<mj-raw>\n${open}${picture}${close}\n</mj-raw>\n</mj-body>`
+      const outlook = layout.replace('</mj-body>', raw)
+      const line = outlook.split('\n').findIndex((one) => one.includes(picture)) + 1
+      const compiled = compileTemplate({ file: 'mail.md', source: TEMPLATE, layout: outlook })
+      await expect(compiled).rejects.toThrow(`layout.mjml:${line}`)
+    }
 })
 
 test('a comment in a lesson reaches nobody, and one in a program is shown', async () => {

@@ -593,6 +593,48 @@ test('a journal that did not cover a restore has from then on what its rows knew
   expect((await it.states('platform.sqlite'))[0]).toBe('unsubscribed')
 })
 
+test('an older copy of the journal undoes nothing that the backup knows of later', async () => {
+  const it = await three()
+  await it.leave('ada', NOW + 1)
+  await it.undo('ada', NOW + 2)
+  await it.suppress('grace', NOW + 1)
+  await it.release('grace', NOW + 2)
+  copyFileSync(it.journal, it.at('older'))
+  await it.leave('ada', NOW + 3)
+  await it.suppress('grace', NOW + 3)
+  await it.backup('b.sqlite', it.file, NOW + 4)
+  await it.store.close()
+  copyFileSync(it.at('older'), it.journal)
+  await rm(it.file)
+  await it.restore({ withoutJournal: true })
+  expect((await it.states())[0]).toBe('unsubscribed')
+  expect(await (await it.open()).feedback.listSuppressed(9)).toHaveLength(1)
+})
+
+test('an undo after a leaving that the clock dates later is done again all the same', async () => {
+  const it = await three()
+  await it.leave('ada', NOW + 5)
+  await it.backup()
+  await it.undo('ada', NOW + 1)
+  await it.store.close()
+  expect((await it.restore()).replayed).toMatchObject({ undone: 1 })
+  expect((await it.states())[0]).toBe('confirmed')
+})
+
+test('an erasure that a backup has is not done again: what is about them in it came later', async () => {
+  const it = await three()
+  await it.erase('joan')
+  const mail = { stream: 'mail', address: 'joan@example.com', payload: '{}' } as const
+  const [recipient = ''] = recipientHashes(KEY, mail.address)
+  await it.store.sentMail.begin({ key: 'a', now: NOW + 2, recipient, caps: [], content: 'a', mail })
+  await it.backup('b.sqlite', it.file, NOW + 3)
+  await it.erase('grace', { now: NOW + 4 })
+  await it.store.close()
+  const { replayed, counts } = await it.restore()
+  expect(replayed).toMatchObject({ erased: 1 })
+  expect(counts).toMatchObject({ sent_mail: 1, message: 1 })
+})
+
 test.each([
   ['deleted', rm],
   ['emptied', truncate],

@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { DomUtils, parseDocument } from 'htmlparser2'
 import { marked } from 'marked'
 import mjml2html from 'mjml'
 import type { Messages } from '../../messages/en.ts'
@@ -43,11 +44,14 @@ const SLOT = /\{\{([^{}]*)\}\}/g
 /** Stands for a slot while Markdown and MJML work on the text: letters and digits, which both leave alone. */
 const token = (name: string, line: number) => `slotx${Buffer.from(name).toString('hex')}x${line}x`
 const TOKEN = /slotx([0-9a-f]+)x([0-9]+)x/g
-/** Markup that a mail client fetches when the mail is opened, which would tell the sender so. */
-const REMOTE =
-  /<link\b|@import|\b(?:src|background|poster)\s*=\s*["']?(?:https?:)?\/\/|\bsrcset\s*=[^>]{0,999}?(?:["'=,\s]|https?:)\/\/|(?:url|image-set)\(\s*["']?(?:https?:)?\/\//i
-/** A tag with the text behind it, which loads nothing unless it is a style sheet. */
-const TAG_AND_TEXT = /(<(?!style\b)(?:"[^"]*"?|'[^']*'?|[^"'>])*>?)[^<]*/gi
+/** Attributes whose address a mail client fetches when the mail is opened, which would tell the sender so. */
+const FETCHED = /^(?:src|srcset|background|poster|data)$/
+/** A link of these is fetched too. */
+const FETCHED_LINK = /^(?:image|use|feImage)$/i
+const REMOTE = /(?:^|[\s,])(?:https?:)?\/\//i
+const REMOTE_STYLE = /@import|(?:url\(\s*|["'])(?:https?:)?\/\//i
+/** What Outlook alone reads is a comment for others. */
+const CONDITION = /<!--(?:\[if[^\]]*\]>(?:<!-->)?|<!\[endif\]-->)|<!\[endif\]-->/g
 const MARKDOWN_IMAGE = /!\[[^\]]*\]\(\s*<?(?:https?:)?\/\//i
 /** Gmail clips at 102 KB (field measure); a mail of ours stays far below, and a larger one fails the build. */
 const LARGEST_HTML_BYTES = 100_000
@@ -133,15 +137,32 @@ async function layOut(input: CompileInput, filled: Readonly<Record<string, strin
     const text = mjml.split('\n')[errors[0].line - 1]?.trim()
     throw faultAt(input, errors[0].message, (line) => line.trim() === text)
   }
-  if (REMOTE.test(html.replace(TAG_AND_TEXT, '$1'))) {
+  if (isLoading(html)) {
     const sentence = 'a mail loads nothing from elsewhere, and this one does'
-    throw faultAt(input, sentence, (line) => REMOTE.test(line) || MARKDOWN_IMAGE.test(line))
+    const isAtFault = (line: string) => [REMOTE_STYLE, MARKDOWN_IMAGE].some((one) => one.test(line))
+    // A tag may go on from the line before.
+    throw faultAt(input, sentence, (line) => isAtFault(line) || isLoading(line) || isLoading(`<i ${line}`))
   }
   const size = Buffer.byteLength(html)
   const tooLarge = `the HTML is ${size} bytes, and mail clients clip at ${LARGEST_HTML_BYTES}`
   if (size > LARGEST_HTML_BYTES) throw new TemplateError(input.file, 1, tooLarge)
   return STAND_INS.reduce((text, [name, color]) => text.replaceAll(color, token(name, 1)), html)
 }
+
+const isLoading = (html: string) =>
+  DomUtils.existsOne(
+    (element) => {
+      const { name, attribs } = element
+      if (name === 'link' || (name === 'style' && REMOTE_STYLE.test(DomUtils.textContent(element))))
+        return true
+      return Object.entries(attribs).some(([attribute, value]) => {
+        if (attribute === 'style') return REMOTE_STYLE.test(value)
+        const isLink = FETCHED_LINK.test(name) && /^(?:xlink:)?href$/.test(attribute)
+        return (isLink || FETCHED.test(attribute)) && REMOTE.test(value)
+      })
+    },
+    parseDocument(html.replace(CONDITION, '')).children,
+  )
 
 /** The error for a fault at the first such line of the template, else of the layout. */
 function faultAt(
