@@ -103,8 +103,7 @@ export async function openLocal(
   const { platform, clock, random } = context
   const store = await openLocalStore(context, env, data)
   const opened = openPlatform({ env, platform, store, clock, random, ...(history && { history }) })
-  const close = () => opened.close().then(() => store.close())
-  return { platform: opened, close }
+  return { platform: opened, close: () => opened.close().then(() => store.close()) }
 }
 
 /**

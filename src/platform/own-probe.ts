@@ -8,12 +8,11 @@ import { type CheckResult, isVariableName, PROBE_TARGETS, type ProbeInput } from
 
 export function ownProbe(name: string, probe: ProbeInput): ProbeDefinition {
   const { service, group, label, optional, meaning, deadline, dependsOn } = probe
-  const deadlineMs = parseDuration(deadline ?? '')
   return {
     name,
     service,
     hasDeep: true,
-    ...given({ group, label, optional, meaning, deadlineMs }),
+    ...given({ group, label, optional, meaning, deadlineMs: parseDuration(deadline ?? '') }),
     ...(dependsOn !== undefined && { dependsOn: () => dependsOn }),
     ...run(probe),
   }

@@ -211,8 +211,7 @@ const dateText = (at: number, zone: string) => dateFormat.format(at + offsetAt(a
 const monthFormat = new Intl.DateTimeFormat('en-US', { timeZone: 'UTC', month: 'long', year: 'numeric' })
 
 /** `10:00`, as a zone's clock shows it. */
-const timeText = (instant: number, zone: string) =>
-  new Date(instant + offsetAt(instant, zone)).toISOString().slice(-13, -8)
+const timeText = (instant: number, zone: string) => localText(instant, zone).slice(-5)
 
 /** Whether a moment is the first or second with its local time, when the clock goes back; undefined if that time occurs once. */
 function repeatOf(instant: number, zone: string): 'first' | 'second' | undefined {
@@ -235,7 +234,7 @@ export function parseLocal(text: string, zone: string): number | undefined {
 
 /** A moment as `2026-03-27T10:00`, as a zone's clock shows it. */
 export const localText = (instant: number, zone: string) =>
-  new Date(instant + offsetAt(instant, zone)).toISOString().slice(0, 16)
+  new Date(instant + offsetAt(instant, zone)).toISOString().slice(0, -8)
 
 type TimelineEntry =
   | {

@@ -104,17 +104,8 @@ export function exampleFile(contract: Contract): string {
   /** `Required in production.`, or nothing. */
   const needed = (required: Requirement | undefined) =>
     required && `Required${whenRequired(required, (name) => contract.find(name) !== undefined)}.`
-  const block = ({
-    name,
-    kind,
-    summary,
-    example,
-    required,
-    services,
-    range,
-    of,
-    default: unset,
-  }: Variable) => {
+  const block = (variable: Variable) => {
+    const { name, kind, summary, example, required, services, range, of, default: unset } = variable
     const sentences = [
       // It may be written with its full stop or without.
       summary?.replace(/[^.!?]$/, '$&.'),

@@ -114,10 +114,9 @@ export async function openSqliteHistory(file: string | undefined, onLost?: OnLos
       }),
     read: (now) =>
       read(function* () {
-        const since = now - DAYS_KEPT * DAY_MS
         return {
           ...(yield* health.read(now)),
-          incidents: yield* all<Incident>(INCIDENTS.list, { since, now }),
+          incidents: yield* all<Incident>(INCIDENTS.list, { since: now - DAYS_KEPT * DAY_MS, now }),
         }
       }),
     close: async () => closeFile(database),
