@@ -9,8 +9,7 @@ import {
   storeCommand,
   withStore,
 } from '../command.ts'
-import type { Context } from '../context.ts'
-import { EXIT, failure, listColumns, operatorOf, wrongUsage } from '../context.ts'
+import { type Context, EXIT, failure, listColumns, operatorOf, wrongUsage } from '../context.ts'
 import type { DocumentOf } from '../documents/documents.ts'
 import { loadEnvironment } from '../environment.ts'
 import { duration, ENV_FILE, reason, required, STORE, type Values, value } from '../inputs.ts'
