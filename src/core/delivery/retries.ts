@@ -122,7 +122,9 @@ export type Delivery =
   | SendOutcome
   | { readonly kind: 'over'; readonly reason?: string | undefined }
   | { readonly kind: 'untried'; readonly reason?: string }
-  | { readonly kind: 'again' | 'gone' | 'finished' }
+  | { readonly kind: 'again' }
+  | { readonly kind: 'gone' }
+  | { readonly kind: 'finished' }
 
 const OUTCOMES = new Set<Delivery['kind']>(['sent', 'transient', 'permanent', 'unknown'])
 /** Whether an attempt was made. */
@@ -178,25 +180,17 @@ export function recordOf(job: Job, delivery: Delivery, at: At): JobRecord {
   const kept = { nextAttemptAt: 0, failures: job.failures, problem: undefined, untried: false }
   const later = (time: number) =>
     ({ ...kept, result: 'waits', nextAttemptAt: Math.max(time, job.dueAt) }) as const
-  switch (delivery.kind) {
-    case 'sent':
-      return { ...kept, result: 'sent' }
-    case 'over': {
-      const { reason } = delivery
-      const problem = reason === undefined ? undefined : ({ kind: 'parked', reason, since: now } as const)
-      return { ...kept, result: 'skipped', problem }
-    }
-    case 'finished':
-      return { ...kept, result: 'finished', untried: true }
-    case 'again':
-    case 'gone':
-      return later(now + at.stream.oursMs)
-    case 'untried':
-      // A first attempt that was not made keeps its place in line; any other goes to the end.
-      return { ...later(job.wasTried ? now : job.dueAt), untried: true }
-    default:
-      return recordOfFailure(job, delivery, at)
+  if (delivery.kind === 'sent') return { ...kept, result: 'sent' }
+  if (delivery.kind === 'over') {
+    const { reason } = delivery
+    const problem = reason === undefined ? undefined : ({ kind: 'parked', reason, since: now } as const)
+    return { ...kept, result: 'skipped', problem }
   }
+  if (delivery.kind === 'finished') return { ...kept, result: 'finished', untried: true }
+  if (delivery.kind === 'again' || delivery.kind === 'gone') return later(now + at.stream.oursMs)
+  // A first attempt that was not made keeps its place in line; any other goes to the end.
+  if (delivery.kind === 'untried') return { ...later(job.wasTried ? now : job.dueAt), untried: true }
+  return recordOfFailure(job, delivery, at)
 }
 
 type Failed = Exclude<SendOutcome, { kind: 'sent' }>
