@@ -131,32 +131,25 @@ export function afterFeedback(
   source: string,
 ): ChangedMailbox {
   const { kind, at, reason } = event
-  switch (kind) {
-    case 'delivered': {
-      const deliveredAt = Math.max(at, mailbox.deliveredAt ?? at)
-      const cleared = mailbox.softSince !== undefined && at >= mailbox.softSince
-      return { mailbox: { ...mailbox, deliveredAt, ...(cleared && NO_SOFT_BOUNCES) }, effect: 'none' }
-    }
-    case 'soft-bounce': {
-      if (mailbox.deliveredAt !== undefined && at <= mailbox.deliveredAt) return { mailbox, effect: 'none' }
-      const isNew = at - (mailbox.softUntil ?? at) > SOFT_BOUNCES.forgottenMs
-      const before = isNew ? NO_SOFT_BOUNCES : mailbox
-      const softBounces = before.softBounces + 1
-      const softSince = Math.min(at, before.softSince ?? at)
-      const softUntil = Math.max(at, before.softUntil ?? at)
-      const counted = { ...mailbox, softBounces, softSince, softUntil }
-      if (softBounces < SOFT_BOUNCES.most || softUntil - softSince < SOFT_BOUNCES.overMs)
-        return { mailbox: counted, effect: 'none' }
-      const days = Math.floor((softUntil - softSince) / DAY_MS)
-      const why = `${softBounces} soft bounces in ${days} days; the last: ${reason}`
-      return suppressed(counted, { cause: 'hard-bounce', at: softUntil, source, reason: why })
-    }
-    case 'hard-bounce':
-    case 'complaint':
-      return suppressed(mailbox, { cause: kind, at, source, reason })
-    case 'unsubscribed':
-      return { mailbox, effect: 'unsubscribe' }
+  if (kind === 'unsubscribed') return { mailbox, effect: 'unsubscribe' }
+  if (kind === 'delivered') {
+    const deliveredAt = Math.max(at, mailbox.deliveredAt ?? at)
+    const cleared = mailbox.softSince !== undefined && at >= mailbox.softSince
+    return { mailbox: { ...mailbox, deliveredAt, ...(cleared && NO_SOFT_BOUNCES) }, effect: 'none' }
   }
+  if (kind !== 'soft-bounce') return suppressed(mailbox, { cause: kind, at, source, reason })
+  if (mailbox.deliveredAt !== undefined && at <= mailbox.deliveredAt) return { mailbox, effect: 'none' }
+  const isNew = at - (mailbox.softUntil ?? at) > SOFT_BOUNCES.forgottenMs
+  const before = isNew ? NO_SOFT_BOUNCES : mailbox
+  const softBounces = before.softBounces + 1
+  const softSince = Math.min(at, before.softSince ?? at)
+  const softUntil = Math.max(at, before.softUntil ?? at)
+  const counted = { ...mailbox, softBounces, softSince, softUntil }
+  if (softBounces < SOFT_BOUNCES.most || softUntil - softSince < SOFT_BOUNCES.overMs)
+    return { mailbox: counted, effect: 'none' }
+  const days = Math.floor((softUntil - softSince) / DAY_MS)
+  const why = `${softBounces} soft bounces in ${days} days; the last: ${reason}`
+  return suppressed(counted, { cause: 'hard-bounce', at: softUntil, source, reason: why })
 }
 
 /** A hard bounce weighs most: it is the only cause that stops sign-in mail. */

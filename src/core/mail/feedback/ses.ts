@@ -98,30 +98,26 @@ async function isSigned(message: Fields, text: string, { fetchText, now }: Verif
 
 /** `eventType` with event publishing, `notificationType` with feedback notifications: the rest is the same. */
 function recipientsOf(report: Readonly<Record<string, unknown>>): readonly Item[] {
-  switch (report.eventType ?? report.notificationType) {
-    case 'Bounce': {
-      const bounce = fields(report.bounce, 'bounce')
-      const kind = bounce.bounceType === 'Permanent' ? 'hard-bounce' : 'soft-bounce'
-      return list(bounce.bouncedRecipients, 'bounce.bouncedRecipients').map((one) => {
-        const { emailAddress: address, status, diagnosticCode } = optionalFields(one)
-        return { kind, address, status: enhancedCode(status, diagnosticCode), at: bounce.timestamp }
-      })
-    }
-    case 'Complaint': {
-      const { complaintFeedbackType, complainedRecipients, timestamp } = fields(report.complaint, 'complaint')
-      // `not-spam`: the recipient moved the message out of the spam folder.
-      if (complaintFeedbackType === 'not-spam') return NOTHING
-      return list(complainedRecipients, 'complaint.complainedRecipients').map((one) => {
-        return { kind: 'complaint', address: optionalFields(one).emailAddress, at: timestamp }
-      })
-    }
-    case 'Delivery': {
-      const { recipients, timestamp: at } = fields(report.delivery, 'delivery')
-      return list(recipients, 'delivery.recipients').map((address) => ({ kind: 'delivered', address, at }))
-    }
-    default:
-      return NOTHING
+  const type = report.eventType ?? report.notificationType
+  if (type === 'Bounce') {
+    const bounce = fields(report.bounce, 'bounce')
+    const kind = bounce.bounceType === 'Permanent' ? 'hard-bounce' : 'soft-bounce'
+    return list(bounce.bouncedRecipients, 'bounce.bouncedRecipients').map((one) => {
+      const { emailAddress: address, status, diagnosticCode } = optionalFields(one)
+      return { kind, address, status: enhancedCode(status, diagnosticCode), at: bounce.timestamp }
+    })
   }
+  if (type === 'Complaint') {
+    const { complaintFeedbackType, complainedRecipients, timestamp } = fields(report.complaint, 'complaint')
+    // `not-spam`: the recipient moved the message out of the spam folder.
+    if (complaintFeedbackType === 'not-spam') return NOTHING
+    return list(complainedRecipients, 'complaint.complainedRecipients').map((one) => {
+      return { kind: 'complaint', address: optionalFields(one).emailAddress, at: timestamp }
+    })
+  }
+  if (type !== 'Delivery') return NOTHING
+  const { recipients, timestamp: at } = fields(report.delivery, 'delivery')
+  return list(recipients, 'delivery.recipients').map((address) => ({ kind: 'delivered', address, at }))
 }
 
 const PATIENCE_MS = 5000
