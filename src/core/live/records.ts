@@ -60,23 +60,14 @@ function readTerm(text: string) {
   const name = mechanism.toLowerCase()
   const target = rest.startsWith(':') ? rest.slice(1) : ''
   const asks = { name, target, asks: true }
-  switch (name) {
-    case 'all':
-      return rest === '' ? { name, target, asks: false } : undefined
-    case 'include':
-    case 'exists':
-      return target === '' || target.includes('/') ? undefined : asks
-    case 'a':
-    case 'mx':
-      return /^(?::[^/\s]+)?(?:\/\d{1,2})?(?:\/\/\d{1,3})?$/.test(rest) ? asks : undefined
-    case 'ptr':
-      return rest === '' || target !== '' ? asks : undefined
-    case 'ip4':
-    case 'ip6':
-      return isNetwork(target, name === 'ip4' ? 4 : 6) ? { name, target, asks: false } : undefined
-    default:
-      return undefined
-  }
+  if (name === 'all') return rest === '' ? { name, target, asks: false } : undefined
+  if (name === 'include' || name === 'exists') return target === '' || target.includes('/') ? undefined : asks
+  if (name === 'a' || name === 'mx')
+    return /^(?::[^/\s]+)?(?:\/\d{1,2})?(?:\/\/\d{1,3})?$/.test(rest) ? asks : undefined
+  if (name === 'ptr') return rest === '' || target !== '' ? asks : undefined
+  if (name === 'ip4' || name === 'ip6')
+    return isNetwork(target, name === 'ip4' ? 4 : 6) ? { name, target, asks: false } : undefined
+  return undefined
 }
 
 function isNetwork(text: string, family: 4 | 6): boolean {

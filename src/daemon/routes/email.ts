@@ -72,20 +72,16 @@ export const route = ({ mails: { definitions } }: ResolvedPlatform) =>
       const { template, inputs = {} } = await c.json()
       const mail = await site.transactionalMail()
       const answer = await site.underway.during(mail.ask(asker, { template, inputs }))
-      switch (answer.kind) {
-        case 'sent':
-          return { sent: true as const, id: answer.id, ...(answer.queued && { queued: true as const }) }
-        case 'not_sent':
-          return { sent: false as const, reason: answer.reason }
-        case 'conflict':
-          throw new PlatformError(
-            'conflict',
-            'A mail about this record was sent with another content; one about a changed record needs a record of its own.',
-          )
-        case 'not_found':
-          throw new PlatformError('not_found', 'There is no such record for this caller.')
-        case 'locked':
-          throw new PlatformError('locked', answer.message)
-      }
+      if (answer.kind === 'sent')
+        return { sent: true as const, id: answer.id, ...(answer.queued && { queued: true as const }) }
+      if (answer.kind === 'not_sent') return { sent: false as const, reason: answer.reason }
+      if (answer.kind === 'conflict')
+        throw new PlatformError(
+          'conflict',
+          'A mail about this record was sent with another content; one about a changed record needs a record of its own.',
+        )
+      if (answer.kind === 'not_found')
+        throw new PlatformError('not_found', 'There is no such record for this caller.')
+      throw new PlatformError('locked', answer.message)
     },
   })

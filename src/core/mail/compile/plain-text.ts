@@ -11,45 +11,36 @@ const blocks = (tokens: readonly Token[], width: number) =>
 
 /** Empty for what nobody sees. */
 function block(token: Token, width: number): string {
-  switch (token.type) {
-    case 'heading': {
-      const text = inline((token as Tokens.Heading).tokens)
-      // How long a filled slot is, nobody knows yet.
-      if (text.includes('{{')) return `${'#'.repeat(token.depth)} ${text}`
-      return `${text}\n${(token.depth === 1 ? '=' : '-').repeat(Math.min(text.length, width))}`
-    }
-    case 'paragraph':
-      return wrapText(inline(token.tokens ?? []), width)
-    case 'list': {
-      const { items, ordered, start } = token as Tokens.List
-      const lines = items.map(({ tokens }, index) => {
-        const mark = ordered ? `${(start === '' ? 1 : start) + index}. ` : '- '
-        const [first, ...rest] = tokens
-        const box = first?.type === 'checkbox' ? first.raw : ''
-        const text = blocks(box === '' ? tokens : rest, width - mark.length - box.length).join('\n')
-        return mark + (box + text).replaceAll('\n', `\n${' '.repeat(mark.length)}`)
-      })
-      return lines.join('\n')
-    }
-    case 'blockquote':
-      return blocks(token.tokens ?? [], width - 2)
-        .join('\n\n')
-        .replace(/^/gm, '> ')
-    case 'table':
-      return table(token as Tokens.Table, width)
-    case 'code':
-      return (token as Tokens.Code).text.replace(/^/gm, '    ')
-    case 'html': {
-      const said = markdownOfMjml(token.raw)
-      // What still begins a tag has no end, and is text.
-      return said === token.raw.trim() ? wrapText(said, width) : blocks(lexer(said), width).join('\n\n')
-    }
-    case 'space':
-    case 'def':
-      return ''
-    default:
-      return wrapText(inline([token]), width)
+  if (token.type === 'heading') {
+    const text = inline((token as Tokens.Heading).tokens)
+    // How long a filled slot is, nobody knows yet.
+    if (text.includes('{{')) return `${'#'.repeat(token.depth)} ${text}`
+    return `${text}\n${(token.depth === 1 ? '=' : '-').repeat(Math.min(text.length, width))}`
   }
+  if (token.type === 'paragraph') return wrapText(inline(token.tokens ?? []), width)
+  if (token.type === 'list') {
+    const { items, ordered, start } = token as Tokens.List
+    const lines = items.map(({ tokens }, index) => {
+      const mark = ordered ? `${(start === '' ? 1 : start) + index}. ` : '- '
+      const [first, ...rest] = tokens
+      const box = first?.type === 'checkbox' ? first.raw : ''
+      const text = blocks(box === '' ? tokens : rest, width - mark.length - box.length).join('\n')
+      return mark + (box + text).replaceAll('\n', `\n${' '.repeat(mark.length)}`)
+    })
+    return lines.join('\n')
+  }
+  if (token.type === 'blockquote')
+    return blocks(token.tokens ?? [], width - 2)
+      .join('\n\n')
+      .replace(/^/gm, '> ')
+  if (token.type === 'table') return table(token as Tokens.Table, width)
+  if (token.type === 'code') return (token as Tokens.Code).text.replace(/^/gm, '    ')
+  if (token.type === 'html') {
+    const said = markdownOfMjml(token.raw)
+    // What still begins a tag has no end, and is text.
+    return said === token.raw.trim() ? wrapText(said, width) : blocks(lexer(said), width).join('\n\n')
+  }
+  return token.type === 'space' || token.type === 'def' ? '' : wrapText(inline([token]), width)
 }
 
 /** Columns side by side, or one line for each cell where they are too wide for a line. */
