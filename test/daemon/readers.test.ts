@@ -120,6 +120,8 @@ test('the lessons of a course are pages for everybody, for the link of a mail, o
   await it.platform.dispatch()
   const mail = (course: string) => it.messages.find(({ text }) => text.includes(`of ${course}`))
   expect((await it.ask('/lessons/2?course=open')).status).toBe(200)
+  // A page has one address.
+  expect((await it.ask('/lessons/02?course=open')).status).toBe(404)
   const page = linkIn(mail('shy'), '/lessons/')
   expect(page).toMatch(/\/lessons\/1\?course=shy&t=[\w-]{22}$/)
   const shy = await it.ask(page)

@@ -245,6 +245,7 @@ test('values and comments are taken over only where they show no secret', () => 
   expect(of('# See https://a.example\nA_WORD=')).toEqual({ kind: 'text', summary: 'See https://a.example' })
   expect(of('# formerly A=canary\nA_WORD=')).toEqual({ kind: 'text' })
   expect(of('# token:canary\nA_WORD=')).toEqual({ kind: 'text' })
+  expect(of('# @sensitive=false\nA_WORD=sk_live_4eC39HqLyjWDarjtT1zdp7dc')).toEqual({ kind: 'text' })
   expect(of('# such as sk_live_0123456789, from Stripe\nA_WORD=')).toEqual({ kind: 'text' })
   expect(of(`# ${'x'.repeat(201)}\nA_WORD=`)).toEqual({ kind: 'text', summary: 'x'.repeat(200) })
   expect(of('# Which kiln.\nA_KEY=canary')).toEqual({ kind: 'secret', summary: 'Which kiln.' })

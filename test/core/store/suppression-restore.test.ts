@@ -47,6 +47,24 @@ const report = ({ store }: It, name: string, now: number, kind: 'hard-bounce' | 
 
 const bounce = (it: It, name: string, now: number) => report(it, name, now, 'hard-bounce')
 
+test('nothing that waits in a replaced store goes to somebody whose erasure only its journal knows', async () => {
+  const it = await storeWith('ada')
+  await it.backup()
+  const database = new Database(it.file)
+  const columns = 'id, stream, key, address, payload, created_at, expires_at, next_attempt_at'
+  const queue = database.prepare(`INSERT INTO message (${columns}) VALUES (?, 'mail', ?, ?, '{}', ?, ?, ?)`)
+  for (const name of ['ada', 'bob']) queue.run(name, name, `${name}@example.com`, NOW, NOW + DAY_MS, NOW)
+  await database.backup(it.at('older.sqlite'))
+  database.close()
+  await it.erase('ada')
+  await it.store.close()
+  await copyFile(it.at('older.sqlite'), it.file)
+  await it.restore()
+  const restored = new Database(it.file, { readonly: true })
+  expect(restored.prepare('SELECT id FROM message').pluck().all()).toEqual(['bob'])
+  restored.close()
+})
+
 test('a restore of an older backup forgets no suppression and no removal, and doing it twice changes nothing more', async () => {
   const it = await storeWith('ada', 'grace')
   const { store } = it
