@@ -1,4 +1,4 @@
-import { LIVE_FINDINGS, WARNINGS } from '../src/core/env/explanations.ts'
+import { ERRORS, LIVE_FINDINGS, WARNINGS } from '../src/core/env/explanations.ts'
 import { LINT_RULES } from '../src/core/mail/lint/rules.ts'
 import { learning } from '../src/presets/learning/platform.ts'
 
@@ -13,9 +13,12 @@ export function findingsPage(): string {
       told.set(text, before ?? id)
       return `### ${id}\n\n${before === undefined ? text : `As [\`${before}\`](#${before}).`}`
     })
-  const warnings = Object.entries(WARNINGS)
+  const sections = Object.entries(WARNINGS)
     .sort(([a], [b]) => a.localeCompare(b))
-    .map(([id, text]) => `### ${id}\n\n${text}`)
+    .map(([id, text]) => ({ id, section: `### ${id}\n\n${text}` }))
+  const [others = [], warnings = []] = [true, false].map((isError) =>
+    sections.flatMap(({ id, section }) => (ERRORS.has(id) === isError ? section : [])),
+  )
   const live = Object.entries(LIVE_FINDINGS)
     .sort(([a], [b]) => a.localeCompare(b))
     .map(([id, { meaning, fix }]) => `### ${id}\n\n${meaning} ${fix}`)
@@ -27,8 +30,9 @@ export function findingsPage(): string {
     '<!-- Made by `npm run make`. -->',
     '`platformctl env explain ID` prints the same. Ids are stable: match on them, not on the sentences.',
     '## Errors',
-    'Half-configuration and the wildcard origin; of your own definition also [`required-missing`](#required-missing), [`malformed-value`](#malformed-value) and the rules in it. `preflight` exits 1, and the daemon does not start.',
+    'Half-configuration, the wildcard origin and a secret that cannot be read from its file; of your own definition also [`malformed-value`](#malformed-value) and the rules in it. `preflight` exits 1, and the daemon does not start.',
     ...errors,
+    ...others,
     '## Warnings',
     'Shown, and no reason to fail except with `--strict`. `group-absent` is a notice: shown with `--notices` only.',
     ...warnings,

@@ -1,7 +1,7 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Contract } from '../core/env/contract.ts'
-import { LIVE_FINDINGS, WARNINGS } from '../core/env/explanations.ts'
+import { ERRORS, LIVE_FINDINGS, WARNINGS } from '../core/env/explanations.ts'
 import { expectedOf } from '../core/env/kinds.ts'
 import { variablesOf } from '../core/env/rule.ts'
 import { fileNameOf, secretBehind } from '../core/env/secret-files.ts'
@@ -92,9 +92,6 @@ export async function explain(context: Context, name: string): Promise<string> {
   ]
   return `${lines.join('\n')}\n`
 }
-
-/** The only errors that do not come from a rule of the contract. */
-const ERRORS = new Set(['required-missing', 'secret-set-twice', 'unreadable-secret-file'])
 
 function ofVariable(contract: Contract, name: string): Explanation | undefined {
   const variable = contract.find(name) ?? secretBehind(contract, name)

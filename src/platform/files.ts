@@ -35,10 +35,20 @@ export function readDefinitionFiles(definition: PlatformDefinition, folder: stri
     path.join(path.relative(folder, own), name + (existsSync(path.join(own, `${name}.md`)) ? '.md' : '.mjml'))
   // Where each mail comes from. A file replaces the preset's mail of its name; nothing replaces a lesson.
   const sources = new Map<string, () => string>()
-  for (const { name } of presetOf(definition).mails.definitions)
-    sources.set(name, () => `the preset’s ${name}`)
+  const shipped = new Set(presetOf(definition).mails.definitions.map(({ name }) => name))
+  for (const name of shipped) sources.set(name, () => `the preset’s ${name}`)
   for (const name of Object.keys(definition.templates ?? {})) sources.set(name, () => `the template ${name}`)
   for (const name of templates) sources.set(name, () => fileOf(folderOfMails ?? folder, name))
+  if (folderOfMails === undefined)
+    for (const name of Object.keys(definition.templates ?? {}))
+      if (!shipped.has(name))
+        root
+          .at('templates')
+          .at(name)
+          .fault(
+            'It has no file, because mails is not set.',
+            `Name the folder with ${name}.md: mails: './mails'.`,
+          )
   const originals = folderOfMails === undefined ? [] : [folderOfMails]
   const lessons = new Map<string, { readonly folder: string; readonly names: readonly string[] }>()
   for (const [id, { lessons: written }] of Object.entries(courses)) {

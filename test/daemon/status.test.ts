@@ -302,6 +302,9 @@ test('without a record the page says so and what is not configured, and asks not
   const page = await text(ask('/'))
   expect(page).toContain('<h1>No history is recorded yet')
   expect(page).toContain('Payments are off: nothing can be bought.')
+  // A group that is set in part is off as well.
+  const half = site({ env: { PAYMENTS_SECRET_KEY: 'sk_live_example' }, history: await recorded() })
+  expect(await text(half('/'))).toContain('Payments are off: nothing can be bought.')
   expect(await json(ask('/status.json'))).toMatchObject({ state: 'unknown', recorded: 'none', services: [] })
   expect(await text(ask('/badge.svg'))).toContain('status: no data')
   expect(asked).toBe(0)

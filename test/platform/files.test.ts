@@ -202,7 +202,8 @@ test('two mails of one name are a fault that names both files', async () => {
   expect(of({ mails: './mails', courses: { c } })).toEqual([
     'courses.c.lessons: mails/c-1-one.md and c/1-one.md are both the mail c-1-one.',
   ])
-  expect(of({ templates: { 'c-1-one': {} }, courses: { c } })).toEqual([
+  expect(of({ templates: { 'c-1-one': {}, welcome: {} }, courses: { c } })).toEqual([
+    'templates["c-1-one"]: It has no file, because mails is not set.',
     'courses.c.lessons: the template c-1-one and c/1-one.md are both the mail c-1-one.',
   ])
   expect(of({ courses: { magic: e } })).toEqual([

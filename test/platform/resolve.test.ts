@@ -242,9 +242,17 @@ test('mail cannot be left out of a platform with a course, a heartbeat, or a mai
   expect(checkDefinition({ without: ['mail'] }, PRESETS)).toEqual([])
 })
 
-test('a mail of a definition is known by its name, with the request that may ask for it', () => {
+/** A folder with files of these mails. */
+async function mailsOf(...names: readonly string[]) {
+  const folder = await emptyFolder()
+  for (const name of names) await writeFile(path.join(folder, `${name}.md`), '')
+  return folder
+}
+
+test('a mail of a definition is known by its name, with the request that may ask for it', async () => {
   const resolve = () => undefined
   const { mails } = base({
+    mails: await mailsOf('booked', 'quiet'),
     templates: { booked: { by: 'person', inputs: ['id'], resolve, slots: { at: 'text' } }, quiet: {} },
   })
   expect(mails.definitions.filter(({ name }) => name === 'booked' || name === 'quiet')).toEqual([
@@ -262,8 +270,10 @@ test('a mail of a definition is known by its name, with the request that may ask
 
 test('a mail that a request asks for needs a recipient, texts in its slots, and what it is about', async () => {
   const whole = { to: 'a@example.com', slots: { at: 'nine' }, about: 'booking.1' }
+  const folder = await mailsOf('booked')
   async function given(found: unknown) {
-    const { mails } = base({ templates: { booked: { by: 'service', resolve: () => found as never } } })
+    const templates = { booked: { by: 'service', resolve: () => found as never } } as const
+    const { mails } = base({ mails: folder, templates })
     return mails.definitions.find(({ name }) => name === 'booked')?.ask?.resolve({}, {} as never)
   }
   expect([await given(whole), await given(undefined)]).toEqual([whole, undefined])

@@ -1,3 +1,6 @@
+/** The only errors that do not come from a rule of the contract. */
+export const ERRORS = new Set(['required-missing', 'secret-set-twice', 'unreadable-secret-file'])
+
 /** Explanations of every id that a validator or the reader gives. The rules explain themselves. */
 export const WARNINGS: Readonly<Record<string, string>> = {
   'malformed-value':

@@ -116,6 +116,10 @@ export function inputOf(
     return isKnown && settings.groups.get(name) === 'absent' ? name : []
   })
   const absent = [...skipped, ...unrecorded]
+  // A half-configured group is off too; its probe says that it is degraded.
+  const off = contract.groups.flatMap(({ name }) =>
+    settings.groups.get(name) === 'half-configured' ? name : [],
+  )
   return {
     summary,
     labels,
@@ -126,7 +130,7 @@ export function inputOf(
     signUpForNotices: mailsIncidents ? subscribeForm(frame, NOTICES) : undefined,
     recorded: status.recorded === 'none' && isRecorded ? 'file' : status.recorded,
     sampleUntil: status.sampleUntil,
-    off: missedByVisitors(absent, platform, labels),
+    off: missedByVisitors([...absent, ...off], platform, labels),
     notConfigured: notConfigured(absent, platform, labels),
   }
 }
