@@ -1,4 +1,5 @@
 import { EXPIRES_MS } from '../delivery/retries.ts'
+import { HOUR_MS } from '../durations.ts'
 import { LEASE_MS } from '../lease.ts'
 import type { Directory, Invite, LoginRequest, PassedExam } from '../mail/definition.ts'
 import type { BegunMail, SentMailStore } from '../mail/send-once.ts'
@@ -31,9 +32,10 @@ export const TEXTS = {
   // What was sent at once is counted under a hash that an erasure by an older build does not know.
   readdress: 'UPDATE sent_mail SET recipient = @recipient WHERE key = @key',
   sent: 'UPDATE sent_mail SET sent_id = @id WHERE key = @key',
+  // Whoever claimed it until so much later had a clock that was ahead.
   claimEvent: `INSERT INTO payment_event (id, type, received_at, claimed_until) VALUES (@id, @type, @now, @until)
     ON CONFLICT (id) DO UPDATE SET claimed_until = excluded.claimed_until
-    WHERE payment_event.handled_at IS NULL AND payment_event.claimed_until <= @now`,
+    WHERE payment_event.handled_at IS NULL AND (payment_event.claimed_until <= @now OR payment_event.claimed_until > @until + ${HOUR_MS})`,
   kept: 'SELECT content FROM sent_mail WHERE key = @key',
   isHandled: 'SELECT 1 FROM payment_event WHERE id = @id AND handled_at IS NOT NULL',
   settleEvent: `UPDATE payment_event SET claimed_until = 0, handled_at = @handledAt WHERE id = @id AND handled_at IS NULL`,

@@ -1,5 +1,6 @@
 import Database from 'better-sqlite3'
 import { describe, expect, test } from 'vitest'
+import { HOUR_MS } from '../../../src/core/durations.ts'
 import { NOW, RECORDS } from '../../support/accounts.ts'
 import { addressOf, openTestStore, postgresServer, STORES } from '../../support/stores.ts'
 
@@ -111,5 +112,9 @@ describe.each(STORES)('payment events on %s', (kind) => {
     expect(await paymentEvents.claim({ ...event, now: NOW + 1000 })).toBe('claimed')
     await paymentEvents.settle({ id: 'evt_1', handled: false, now: NOW + 1001 })
     expect(await paymentEvents.claim({ ...event, now: NOW + 1001 })).toBe('claimed')
+    // The clock of whoever claimed it was ahead.
+    expect(await paymentEvents.claim({ ...event, now: NOW + 2 * HOUR_MS })).toBe('claimed')
+    expect(await paymentEvents.claim({ ...event, now: NOW + HOUR_MS })).toBe('busy')
+    expect(await paymentEvents.claim({ ...event, now: NOW + 1002 })).toBe('claimed')
   })
 })
