@@ -46,13 +46,11 @@ type Machine = Pick<Context, 'cwd' | 'env'> & { readonly say: (sentence: string)
 export async function choosePlatform(words: ConfigWords, machine: Machine): Promise<Choice> {
   const { ignored, rest } = words
   if (ignored || INDIFFERENT.includes(rest[0] === 'help' ? rest[1] : rest[0])) return { platform: learning }
-  try {
-    return await choose(words, machine)
-  } catch (error) {
+  return choose(words, machine).catch((error: unknown) => {
     // A broken definition must not break --help, a shell that starts, or `beat`, which wraps other people's jobs.
     if (isAboutCommands(rest) || rest[0] === 'beat') return { platform: learning }
     throw error
-  }
+  })
 }
 
 async function choose({ file, rest }: ConfigWords, { cwd, env, say }: Machine): Promise<Choice> {

@@ -56,14 +56,10 @@ export function newId({ bytes }: Pick<Random, 'bytes'>, length: number): string 
 }
 
 /** The result of `work`; after `ms` that of `late`, while `work` goes on. */
-export async function within<T>(ms: number, work: Promise<T>, late: () => T): Promise<T> {
+export function within<T>(ms: number, work: Promise<T>, late: () => T): Promise<T> {
   const over = Promise.withResolvers<void>()
   const timer = setTimeout(over.resolve, ms)
-  try {
-    return await Promise.race([work, over.promise.then(late)])
-  } finally {
-    clearTimeout(timer)
-  }
+  return Promise.race([work, over.promise.then(late)]).finally(() => clearTimeout(timer))
 }
 
 export const untilAborted = (signal: AbortSignal): Promise<void> =>

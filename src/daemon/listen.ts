@@ -74,11 +74,7 @@ export async function listen(host: string, port: number) {
           return rawResponse('unavailable', accept, 'The platform is starting; try again in a moment.')
         }
         running += 1
-        try {
-          return await handler.fetch(request, environment)
-        } finally {
-          settle(outgoing)
-        }
+        return handler.fetch(request, environment).finally(() => settle(outgoing))
       },
       { ...ADAPTED, overrideGlobalObjects: true },
     )

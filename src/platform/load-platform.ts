@@ -82,15 +82,12 @@ async function evaluate(
 ): Promise<unknown> {
   const loud = silence(path.basename(full))
   const modules = registerHooks({ load: asModule })
-  let exported: unknown
-  try {
-    ;[exported] = await loaded(full, deadlineMs, configModule)
-  } catch (error) {
-    return explain(error, full, deadlineMs, fail)
-  } finally {
-    modules.deregister()
-    loud()
-  }
+  const [exported] = await loaded(full, deadlineMs, configModule)
+    .catch((error: unknown) => explain(error, full, deadlineMs, fail))
+    .finally(() => {
+      modules.deregister()
+      loud()
+    })
   if (exported === undefined)
     return fail('It exports no definition.', 'End it with: export default definePlatform({ … })')
   if (exported instanceof Promise)
@@ -127,11 +124,7 @@ async function loaded(full: string, deadlineMs: number, configModule: string | u
           ? { url: pathToFileURL(configModule).href, shortCircuit: true }
           : next(specifier, context),
     })
-    try {
-      return await defaultOf(full, deadlineMs)
-    } finally {
-      hooks.deregister()
-    }
+    return defaultOf(full, deadlineMs).finally(() => hooks.deregister())
   }
 }
 

@@ -230,11 +230,7 @@ export function createRun<Claim extends object, Prepared extends Ready>(
     },
     async one(claim: Claim, since: number): Promise<Delivery> {
       const lease = claims.hold(1, since)
-      try {
-        return await work({ claim, lease })
-      } finally {
-        lease.cancel()
-      }
+      return work({ claim, lease }).finally(lease.cancel)
     },
     /**
      * `stopped`: why it stopped before all was sent: the connection failed, the stream is held, or we were refused.
