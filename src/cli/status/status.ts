@@ -1,3 +1,4 @@
+import { succeeds } from '../../core/calls.ts'
 import {
   type DaemonRecord,
   isRunning,
@@ -79,14 +80,9 @@ export async function gatherStatus(context: Context, options: Values<typeof STOR
 async function environmentOf(context: Context, named: readonly string[], record: DaemonRecord) {
   if (named.length > 0) return (await loadEnvironment(context, named)).env
   const readable: string[] = []
-  for (const file of record.envFiles) {
-    try {
-      await loadEnvironment(context, [file])
-      readable.push(file)
-    } catch {
-      context.stderr.write(`not read: ${file}, which the daemon was started with\n`)
-    }
-  }
+  for (const file of record.envFiles)
+    if (await succeeds(loadEnvironment(context, [file]))) readable.push(file)
+    else context.stderr.write(`not read: ${file}, which the daemon was started with\n`)
   return (await loadEnvironment(context, readable)).env
 }
 

@@ -34,16 +34,12 @@ export async function readMailReport(raw: Uint8Array) {
   if (raw.byteLength > LONGEST_REPORT_BYTES) return notUnderstood('it is larger than 4 MB')
   const beginning = beginningOf(raw)
   if (hasLongHead(beginning)) return notUnderstood('its header is longer than that of any report')
-  let email: Email
-  try {
-    email = await PostalMime.parse(beginning, {
-      forceRfc822Attachments: true,
-      attachmentEncoding: 'arraybuffer',
-      maxNestingDepth: 20,
-    })
-  } catch {
-    return notUnderstood('it is not an email message')
-  }
+  const email = await PostalMime.parse(beginning, {
+    forceRfc822Attachments: true,
+    attachmentEncoding: 'arraybuffer',
+    maxNestingDepth: 20,
+  }).catch(() => undefined)
+  if (email === undefined) return notUnderstood('it is not an email message')
   const parts = new Map(
     email.attachments.map(
       ({ mimeType, content }) =>

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici'
-import { once } from '../../calls.ts'
+import { once, succeeds } from '../../calls.ts'
 import type { ApiProvider } from '../../env/settings.ts'
 import { codeOf } from '../../errors.ts'
 import { systemClock, within } from '../../host.ts'
@@ -156,11 +156,7 @@ function freeSlots() {
   const free: (WaitUntilRecorded | undefined)[] = []
   return async (post: () => Promise<Outcome>, recorded: WaitUntilRecorded): Promise<Outcome> => {
     const before = free.shift()
-    try {
-      await before?.()
-    } catch {
-      return httpOutcome({ row: 'not-recorded' })
-    }
+    if (before && !(await succeeds(before()))) return httpOutcome({ row: 'not-recorded' })
     const outcome = await post()
     free.push(outcome.kind === 'sent' || outcome.kind === 'unknown' ? recorded : undefined)
     return outcome
