@@ -13,7 +13,7 @@ import type { SendOutcome } from '../../src/core/mail/mailer.ts'
 import type { ResolvedPlatform } from '../../src/core/platform.ts'
 import type { Store } from '../../src/core/store/store.ts'
 import { alertChannels, startAlerts } from '../../src/daemon/alerts.ts'
-import { openSpareAlerts } from '../../src/daemon/spare-alerts.ts'
+import { keptAlerts, openSpareAlerts } from '../../src/daemon/spare-alerts.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { emptyFolder } from '../support/folder.ts'
@@ -826,6 +826,14 @@ test('what was kept of an earlier outage hides nothing that the store has told s
   state.broken = 'writes'
   await machine({ files: [file] }).rounds(3, { mail: 'failing' })
   expect(told()).toEqual(['mail opened'])
+})
+
+test('of two files of kept alerts, the first that can be read counts', async () => {
+  const folder = await emptyFolder()
+  const files = ['first', 'second', 'third'].map((name) => path.join(folder, name))
+  for (const [index, file] of files.entries())
+    await writeFile(file, index === 0 ? '{' : `{"incidents":[{"id":"${index}"}],"messages":[]}`)
+  expect(keptAlerts(files)?.incidents.map(({ id }) => id)).toEqual(['1'])
 })
 
 test('what an older build told while the store failed ends under the id that it had there', async () => {
