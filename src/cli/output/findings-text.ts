@@ -83,13 +83,13 @@ const colourOf = ({ severity }: Finding, paint: Paint) =>
   ({ error: paint.red, warning: paint.yellow, notice: paint.dim })[severity]
 
 export function findingText(finding: Finding, paint: Paint, columns: number): string {
-  const { location } = finding
+  const { location, severity, present, missing } = finding
   const services = finding.services.join(', ')
   const place = location ? `  ${placeOf(location)}` : ''
-  const head = `${MARK[finding.severity]} ${finding.id}${place}`
+  const head = `${MARK[severity]} ${finding.id}${place}`
   const fits = head.length + 2 + services.length <= columns
   const lines = [
-    `${colourOf(finding, paint)(MARK[finding.severity])} ${paint.bold(finding.id)}${paint.cyan(place)}${fits ? `  ${paint.dim(services)}` : ''}`,
+    `${colourOf(finding, paint)(MARK[severity])} ${paint.bold(finding.id)}${paint.cyan(place)}${fits ? `  ${paint.dim(services)}` : ''}`,
   ]
   if (finding.excerpt !== undefined && location)
     lines.push(paint.dim(`${String(location.line).padStart(6)} │ `) + finding.excerpt)
@@ -98,7 +98,6 @@ export function findingText(finding: Finding, paint: Paint, columns: number): st
   if (!fits) list('services', services)
   list('cause', finding.cause)
   // A warning about one variable has named it in its cause.
-  const { severity, present, missing } = finding
   if (severity === 'error' || (severity === 'warning' && (missing.length > 0 || present.length > 1))) {
     if (present.length > 0) list('present', present.join(', '))
     if (missing.length > 0) list('missing', missing.join(', '))

@@ -151,12 +151,11 @@ function lessonRow(
   { course, zone, confirmedAt, language }: CourseChoice,
   step: Extract<TimelineEntry, { kind: 'lesson' }>,
 ): string {
-  const { day, lesson, at } = step
+  const { day, lesson, at, spacedFrom, skipped, repeated, zone: clock } = step
   const { name, language: own, missing } = mails.inLanguage(lesson, language)
   const headline = headlines[name] ?? { fault: 'does not compile' }
   const fixed = course.cadence.kind === 'at' ? course.cadence.zone : undefined
-  const time = timeText(at, step.zone)
-  const { spacedFrom, skipped, repeated, zone: clock } = step
+  const time = timeText(at, clock)
   const notes = compact(
     'fault' in headline && note('error', escapeHtml(headline.fault)),
     missing &&

@@ -44,9 +44,7 @@ export function sharedCounter(url: string, token: Secret, timeoutMs: number) {
       const [allowed, remaining, reset, retry] = result as [number, number, number, number]
       return { allowed: allowed === 1, remaining, reset, retry, policy }
     },
-    async close() {
-      await (await opened.opened())?.dispatcher.destroy()
-    },
+    close: async () => (await opened.opened())?.dispatcher.destroy(),
   }
 }
 
