@@ -1,9 +1,10 @@
 import { connect, type Socket } from 'node:net'
 import { postgresServers } from '../core/env/values.ts'
+import { codeError } from '../core/errors.ts'
 import { failing, ok, type ProbeContext, type ProbeParts, type ProbeResult } from '../core/health/probe.ts'
 import { reachable } from '../core/health/reach.ts'
 import { percentDecoded } from '../core/is-record.ts'
-import { CAUSES, causeOf } from '../core/network/causes.ts'
+import { causeOf } from '../core/network/causes.ts'
 import { addressesOf, connectDirectly, hostOf, secure } from '../core/network/connect.ts'
 import type { PROBE_TARGETS, ProbeInput } from './definition.ts'
 
@@ -33,11 +34,11 @@ const REDIS: Greeting = {
   answer: /^\+PONG|^-(?:NOAUTH|NOPERM)/,
 }
 
-/** Probes a target; of an error it says the cause alone, as its text could hold an address. */
+/** Probes a target; rejects with the code of a cause. */
 export const probeTarget = (kind: keyof typeof TARGETS, ...asked: Parameters<Run>): Promise<ProbeResult> =>
   TARGETS[kind](...asked).catch((error: unknown) => {
     asked[2].signal.throwIfAborted()
-    return failing(`cannot be reached: ${CAUSES[causeOf(error, kind === 'dns' ? 'dns' : 'answer')].meaning}`)
+    throw codeError(causeOf(error, kind === 'dns' ? 'dns' : 'answer'))
   })
 
 const TARGETS: Readonly<Record<(typeof PROBE_TARGETS)[number], Run>> = {

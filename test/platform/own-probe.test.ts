@@ -117,7 +117,7 @@ test('a target waits for its group and its variable, and a shallow check opens n
       reason: 'its address is not set',
     })
   expect(await found({ tcp: '127.0.0.1:1' }, { deep: false })).toMatchObject({ state: 'ok', checked: false })
-  expect(await found({ tcp: '127.0.0.1:1' })).toMatchObject({ state: 'failing', checked: true })
+  await expect(found({ tcp: '127.0.0.1:1' })).rejects.toMatchObject({ code: 'connect_refused' })
 })
 
 test('a target in a variable with a name in lower case is looked up too', async () => {

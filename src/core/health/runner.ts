@@ -1,5 +1,7 @@
 import { trailing } from '../calls.ts'
+import { codeOf } from '../errors.ts'
 import type { Clock, Log } from '../host.ts'
+import { CAUSES, isCauseCode } from '../network/causes.ts'
 import { type Service, WEB } from '../service.ts'
 import { failing, fold, type HealthReport, type Probe, type ProbeResult } from './probe.ts'
 
@@ -80,14 +82,19 @@ async function runProbe(probe: Probe, deep: boolean, clock: Clock, budgetMs: num
     setImmediate(() => late.resolve(failing(reason)))
   }
   let timer = setTimeout(end, budgetMs)
-  // A probe's own error text can hold a host or a credential: the public sees only that it failed.
   const answer = Promise.resolve()
     .then(() => probe.run({ deep, signal: controller.signal }))
-    .catch(() => failing(controller.signal.aborted ? reason : 'the check failed'))
+    .catch((error: unknown) => failing(controller.signal.aborted ? reason : reasonOf(error)))
   const result = await Promise.race([answer, late.promise])
   clearTimeout(timer)
   const state = probe.optional && result.state === 'failing' ? 'degraded' : result.state
   return { ...result, state, ...(result.checked && { latencyMs: since(clock, began) }) }
+}
+
+/** A probe's own error text can hold a host or a credential: the public sees the cause alone. */
+function reasonOf(error: unknown): string {
+  const code = codeOf(error)
+  return isCauseCode(code) ? `cannot be reached: ${CAUSES[code].meaning}` : 'the check failed'
 }
 
 const since = (clock: Clock, began: number) => Math.round((clock.monotonic() - began) * 10) / 10
