@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { CourseStore } from '../../../src/core/course/store.ts'
-import { HOUR_MS, MINUTE_MS } from '../../../src/core/durations.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/durations.ts'
 import { systemClock, type Timer } from '../../../src/core/host.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { virtualTime } from '../../simulation/virtual-time.ts'
@@ -189,18 +189,22 @@ test('a call fails if the store cannot record that lessons that had no turn yet 
 
 const BUSY = { kind: 'transient', scope: 'message', reason: 'cannot take it now (503)' } as const
 
-test('a provider that takes nothing for two days parks nobody: each lesson leaves once it takes them again', async () => {
-  const it = await courseWith(12)
-  it.answer(() => BUSY)
-  for (let passed = 0; passed < 48 * HOUR_MS; passed += 5 * MINUTE_MS) {
-    await it.course.dispatch({})
-    it.pass(5 * MINUTE_MS)
-  }
-  expect(it.messages.length).toBeGreaterThan(12 * 12)
-  it.answer(({ key }) => ({ kind: 'sent', id: key }))
-  it.pass(6 * HOUR_MS)
-  expect(await it.course.dispatch({})).toMatchObject({ sent: 12, failed: 0 })
-})
+test.each([undefined, START + 365 * DAY_MS])(
+  'a provider that takes nothing for two days parks nobody: each lesson leaves once it takes them again, with one noted as sent at %s',
+  async (noted) => {
+    const it = await courseWith(12)
+    const course = it.open({ ...it.store.course, lastSentAt: async () => noted })
+    it.answer(() => BUSY)
+    for (let passed = 0; passed < 48 * HOUR_MS; passed += 5 * MINUTE_MS) {
+      await course.dispatch({})
+      it.pass(5 * MINUTE_MS)
+    }
+    expect(it.messages.length).toBeGreaterThan(12 * 12)
+    it.answer(({ key }) => ({ kind: 'sent', id: key }))
+    it.pass(6 * HOUR_MS)
+    expect(await course.dispatch({})).toMatchObject({ sent: 12, failed: 0 })
+  },
+)
 
 test.each([false, true])(
   'a lesson that fails twelve times while others are taken is parked; a process for each run: %s',

@@ -154,12 +154,14 @@ test('services that fail alike on one host are one root cause', () => {
       on('web', 'connect_refused', 'http://127.0.0.1:3000'),
       on('api', 'connect_refused', 'http://127.0.0.1:8000'),
       on('agent', 'dns_not_found', 'http://agent.example.com'),
+      on('docs', 'connect_refused', 'http://docs.example.com'),
     ],
     ASKS,
   )
   expect(rootCauses.map(({ services, cause }) => [services, cause])).toEqual([
     [['web', 'api'], 'connect_refused'],
     [['agent'], 'dns_not_found'],
+    [['docs'], 'connect_refused'],
   ])
 })
 
