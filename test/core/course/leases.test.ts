@@ -6,6 +6,7 @@ import type { Outcome } from '../../../src/core/mail/mailer.ts'
 import { virtualTime } from '../../simulation/virtual-time.ts'
 import { ADA, courseWith, START } from '../../support/course.ts'
 import { KEPT } from '../../support/stores.ts'
+import { outcomeOf } from '../../support/subscribers.ts'
 import { during } from '../../support/virtual-work.ts'
 
 const SECOND = 1000
@@ -69,6 +70,21 @@ describe.each(KEPT)('on %s', (kind) => {
     expect(await course.backlog(it.now())).toMatchObject({ due: 0, waiting: 0, oldestDueAt: undefined })
     expect(await course.claimDue({ ...asked, now: it.now(), call: 'second' })).toEqual([])
     expect(await it.course.dispatch({ limit: 10 })).toMatchObject({ processed: 0, remaining: 0 })
+  })
+
+  test('what became of a lesson that another process has taken over meanwhile is in the history', async () => {
+    let lease = 1_000_000
+    const it = await courseWith(1, { kind, leaseClock: () => lease })
+    const { course } = it.store
+    const asked = { limit: 1, retries: 0, leaseMs: MINUTE, now: it.now() }
+    const claims = await course.claimDue({ ...asked, call: 'first' })
+    lease += 2 * MINUTE
+    await course.claimDue({ ...asked, call: 'second' })
+    const late = { sent: false, failures: 1, attempt: { outcome: 'transient', reason: 'later' } } as const
+    await course.settle(claims.map((claim) => outcomeOf(claim, it.now() + 1, late)))
+    const attempts = (await course.history('person-0')).filter((entry) => entry.kind === 'attempt')
+    expect(attempts.map(({ outcome }) => outcome)).toEqual(['unknown', 'transient'])
+    expect(await course.findById('person-0')).toMatchObject({ failures: 0 })
   })
 
   test('a dispatcher whose clock is two minutes ahead takes nothing that another has in hand', async () => {

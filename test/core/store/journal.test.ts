@@ -303,6 +303,19 @@ test('of somebody who was erased since the backup, a restore keeps nothing of wh
   expect(await again.feedback.listSuppressed(10)).toEqual([])
 })
 
+test('an erasure that is done again takes nobody whom an import gave the id later', async () => {
+  const it = await storeWith('zoe')
+  await it.backup()
+  await it.erase('zoe')
+  await it.store.close()
+  const beside = new Database(it.at('b.sqlite'))
+  const theirs = `'max@example.com', address = 'max@example.com', mailbox_key = NULL, created_at = ${NOW + 2}`
+  beside.exec(`UPDATE subscription SET identity = ${theirs}`)
+  beside.close()
+  expect((await it.restore()).replayed).toMatchObject({ erased: 1 })
+  expect(await (await it.open()).course.findById('zoe')).toMatchObject({ address: 'max@example.com' })
+})
+
 test('a restore erases again whom an erasure names by a hash alone, on whichever page of rows they are', async () => {
   const it = await storeWith('zoe')
   // As builds did that had no key of their own for addresses.

@@ -22,7 +22,7 @@ import {
 } from '../../../../src/core/mail/feedback/suppressions.ts'
 import { virtualTime } from '../../../simulation/virtual-time.ts'
 import { openTestStore } from '../../../support/stores.ts'
-import { erasureOf } from '../../../support/subscribers.ts'
+import { erasureOf, subscribe } from '../../../support/subscribers.ts'
 import { during } from '../../../support/virtual-work.ts'
 
 const NOW = Date.parse('2026-11-22T08:00:30Z')
@@ -54,6 +54,16 @@ test('an operator’s word puts an address on the list and takes it off, each wi
   expect(lines).toHaveLength(3)
   expect(lines).toContainEqual({ ...line, action: 'unsuppress', details: 'asked back' })
   expect(lines).toContainEqual({ ...line, action: 'suppress', details: 'manual: asked to' })
+})
+
+test('no address in a reason is kept in the history of a course', async () => {
+  const { store, list, by } = await opened()
+  await subscribe(store, 'ada', NOW)
+  const ada = { identity: 'ada@example.com', ...by, reason: 'max@example.com asked' }
+  await suppressAddress(list, { ...ada, cause: 'manual' })
+  await releaseAddress(list, ada)
+  const reasons = (await store.course.history('ada')).flatMap(({ reason }) => reason ?? [])
+  expect(reasons).toEqual(['[address] asked', '[address] asked'])
 })
 
 test('an export is imported in commits of 500 with one line of the audit, dated no later than now, and twice changes nothing', async () => {
