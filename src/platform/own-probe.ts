@@ -24,7 +24,7 @@ function run(probe: ProbeInput): Pick<ProbeDefinition, 'open' | 'target' | 'vari
   const written = probe[kind] ?? ''
   const target = ({ value }: Settings) => (isVariableName(written) ? value(written) : written)
   return {
-    ...(check === undefined && { target, ...(isVariableName(written) && { variable: written }) }),
+    ...(check === undefined && { target, variable: isVariableName(written) ? written : '' }),
     open: (parts) => {
       const { settings } = parts
       const scrub = createScrub({ secrets: settings.secretValues })

@@ -380,6 +380,10 @@ test('a probe that looks where a variable says is asked too', async () => {
         stock: probe('STOCK_URL'),
         spare: probe('SPARE_URL', true),
         unset: probe('UNSET_URL'),
+        // Their addresses stand in the definition.
+        kiln: { service: 'web', tcp: '127.0.0.1:1' },
+        door: { service: 'web', tcp: `127.0.0.1:${port}` },
+        gate: { service: 'web', group: 'shop', tcp: '127.0.0.1:1' },
       },
     },
     { folder: '/' },
@@ -387,15 +391,20 @@ test('a probe that looks where a variable says is asked too', async () => {
   const [there, gone] = [`postgres://shop@127.0.0.1:${port}/shop`, 'postgres://shop:hunter2@127.0.0.1:1/shop']
   const env = { REPAIRS_URL: there, STOCK_URL: gone, SPARE_URL: gone }
   const { code, report, told } = await checks({ platform, env })
-  expect(told.filter((line) => /^(?:repairs|stock|spare)/.test(line))).toEqual([
+  expect(told.filter((line) => /^(?:repairs|stock|spare|kiln|door|gate)/.test(line))).toEqual([
     'repairs, reachability: passed',
     'stock, reachability: failed',
     'spare, reachability: warning',
+    'kiln, reachability: failed',
+    'door, reachability: passed',
+    'gate, reachability: failed',
   ])
   expect(report.live.map(({ target }) => target)).toContain('unset')
   expect(report.live.map(({ target }) => target)).not.toContain('payments')
   expect(report.findings.filter(({ severity }) => severity !== 'notice')).toMatchObject([
     { severity: 'error', cause: 'STOCK_URL cannot be reached: the connection is refused.' },
+    { cause: 'The probe kiln cannot be reached: the connection is refused.', present: [] },
+    { cause: 'The probe gate cannot be reached: the connection is refused.' },
     { severity: 'warning', cause: 'SPARE_URL cannot be reached: the connection is refused.' },
   ])
   expect(JSON.stringify(report)).not.toContain('hunter2')

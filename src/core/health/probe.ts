@@ -157,7 +157,7 @@ export interface ProbeDefinition {
   readonly dependsOn?: (settings: Settings) => readonly string[]
   /** Where it looks, for operators; shown without path and credentials. */
   readonly target?: (settings: Settings) => string | undefined
-  /** The variable that holds `target`, where it is the definition's own. */
+  /** The variable that holds `target`, where it is the definition's own; empty: the definition itself does. */
   readonly variable?: string
   /** Makes the check of one process. It may reject: that is `failing`. */
   readonly open: (parts: ProbeParts) => (context: ProbeContext) => Promise<ProbeResult>

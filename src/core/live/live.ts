@@ -192,8 +192,9 @@ function causeOf(result: LiveResult & { readonly id: LiveFindingId }): unknown {
   return result.place === undefined ? result : `${result.state} ${result.id} ${result.place} ${result.detail}`
 }
 
-/** What a finding is about. Payments without an address go to the provider's own, which no variable names. */
+/** What a finding is about. No variable names the provider's own address of payments, nor one in the definition. */
 function subjectOf({ target, check, variables }: LiveResult): string {
+  if (check === 'reachability' && variables.length === 0) return `the probe ${target}`
   return target === 'payments' && check !== 'authorisation' && variables[0] === 'PAYMENTS_SECRET_KEY'
     ? 'the payments provider'
     : variables.join(', ')

@@ -126,7 +126,8 @@ export function liveTargets(dependencies: LiveDependencies, asked: readonly Serv
   ): Target => {
     const why =
       settings.groups.get(group) === 'half-configured' ? 'half-configured, so it is off' : 'not configured'
-    return { name, services: readers, variables: [variable], order: 'chain', steps: steps ?? why }
+    const variables = variable === '' ? [] : [variable]
+    return { name, services: readers, variables, order: 'chain', steps: steps ?? why }
   }
   const neighbours = services.flatMap((service) => {
     const { name, address } = service
@@ -143,7 +144,8 @@ export function liveTargets(dependencies: LiveDependencies, asked: readonly Serv
   const own = probes.flatMap((probe) => {
     const { name, service, variable } = probe
     if (variable === undefined) return []
-    const steps = isSet(variable) ? [probeStep(dependencies, probe, variable)] : undefined
+    const isKnown = variable === '' || isSet(variable)
+    const steps = isKnown ? [probeStep(dependencies, probe, variable)] : undefined
     return [target(name, variable, steps, [service])]
   })
   /** A channel for alerts: what must be known before an incident is that it takes a message. */
@@ -247,7 +249,7 @@ function healthStep(network: LiveNetwork, service: ServiceDefinition, url: strin
 }
 
 function probeStep({ network, settings }: LiveDependencies, probe: ProbeDefinition, variable: string): Step {
-  return step('reachability', variable, async (signal) => {
+  return step('reachability', variable || undefined, async (signal) => {
     const asked = network.probe(probe, settings, signal).then(({ state, reason = 'answers' }) => {
       if (state === 'skipped') return skipped(reason)
       return state === 'ok' ? passed(reason) : failed('live-unhealthy', reason)
