@@ -32,7 +32,14 @@ function run(probe: ProbeInput): Pick<ProbeDefinition, 'open' | 'target' | 'vari
       return async (context) => {
         const result = (await configuration?.(context)) ?? ok(false)
         if (result.state !== 'ok') return result
-        if (check !== undefined) return resultOf(await check({ ...context, value: settings.value }), scrub)
+        if (check !== undefined) {
+          const asked = (async () => check({ ...context, value: settings.value }))()
+          // Its errors may have codes that mean something else here.
+          return resultOf(
+            await asked.catch((cause: unknown) => Promise.reject(new Error('', { cause }))),
+            scrub,
+          )
+        }
         const where = target(settings)
         if (where === undefined) return skipped('its address is not set')
         if (!context.deep) return result

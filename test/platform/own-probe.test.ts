@@ -120,6 +120,12 @@ test('a target waits for its group and its variable, and a shallow check opens n
   await expect(found({ tcp: '127.0.0.1:1' })).rejects.toMatchObject({ code: 'connect_refused' })
 })
 
+test('the code of an error in a check of the definition is no cause of ours', async () => {
+  const fault = Object.assign(new Error('no such list'), { code: 'not_found' })
+  const check = () => Promise.reject(fault)
+  await expect(found({ check })).rejects.not.toHaveProperty('code')
+})
+
 test('a target in a variable with a name in lower case is looked up too', async () => {
   const reason = 'its address is not set'
   for (const tcp of ['kiln_queue', '_KILN_QUEUE'])

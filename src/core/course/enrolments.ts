@@ -190,13 +190,14 @@ export function createEnrolments(host: CourseHost) {
     async erase(identity: string, operator: Operator = PROGRAM): Promise<Erased> {
       const hash = suppressionHash(addressKey.reveal(), identity)
       let erased: Erased = { existed: false, related: 0, bytesGone: true }
+      const now = clock.now()
       for (const form of new Set([...formsOf(identity), quotedForm(identity)])) {
         const { existed, related, bytesGone } = await store.erase({
           identity: form,
           spellings: [...new Set([form, unicodeDomain(form)])].map((one) => one.toLowerCase()),
           recipients: recipientHashes(addressKey.reveal(), form),
           suppressionHash: hash,
-          now: clock.now(),
+          now,
           // One audit entry per person, not one per form of the address.
           ...(form === identity && { audit: auditEntry(host, { action: 'erase', subject: hash, operator }) }),
         })

@@ -2,6 +2,7 @@ import { parseAddress } from '../address.ts'
 import { suppressionHashes } from '../course/links.ts'
 import type { Subscription } from '../course/subscription.ts'
 import { EXPIRES_MS } from '../delivery/retries.ts'
+import { MINUTE_MS } from '../durations.ts'
 import { type FeedbackStore, releaseChange, suppressionChange } from '../mail/feedback/store.ts'
 import { recipientHashes } from '../mail/send-once.ts'
 import { type Secret, secret } from '../secret.ts'
@@ -75,12 +76,18 @@ export async function replay(sql: Sql, entries: readonly JournalEntry[], had: Re
   for (const entry of entries) if (entry.what === 'audited') await sql.write(() => addAudit(entry.entry))
   const keys = (await sql.one(addressKeys())).map(secret)
   const erased = entries.filter(is('erased'))
-  // Of one that the restored store has, nothing is left but what came since, which is theirs.
-  const lastErased = new Map(erased.map((one) => [one.hash, erasureKey(one)]))
-  const isNew = ({ hash }: (typeof erased)[number]) => !had.has(lastErased.get(hash) ?? '')
-  count.erased = await eraseAgain(sql, erased.filter(isNew), keys)
-  const listings = new Map(entries.filter(is('suppressed', 'released')).map((one) => [one.identity, one]))
-  for (const one of listings.values()) if (await listAgain(feedback(sql), one, keys)) count[one.what] += 1
+  const lastErased = new Map(erased.map(({ hash, at }) => [hash, at]))
+  // An erasure has a line for each form of the address, of which the store keeps the first.
+  const isLast = ({ hash, at }: Entry<'erased'>) => at >= (lastErased.get(hash) ?? 0) - MINUTE_MS
+  const known = new Set(
+    erased.filter((one) => isLast(one) && had.has(erasureKey(one))).map(({ hash }) => hash),
+  )
+  count.erased = await eraseAgain(sql, erased, known, keys)
+  const listed = entries.filter(is('suppressed', 'released'))
+  const told = new Set(listed.map((one) => `${one.identity} ${'suppression' in one && one.suppression.at}`))
+  const listings = new Map(listed.map((one) => [one.identity, one]))
+  for (const one of listings.values())
+    if (await listAgain(feedback(sql), one, told, keys)) count[one.what] += 1
   const holds = new Map(entries.filter(is('paused', 'resumed')).map((one) => [one.name, one]))
   for (const hold of holds.values()) count[hold.what] += await sql.write(() => holdAgain(hold))
   const moves = entries.filter(is('unsubscribed', 'undone'))
@@ -134,8 +141,20 @@ function is<What extends JournalEntry['what']>(...whats: readonly What[]) {
   return (entry: JournalEntry): entry is Entry<What> => wanted.has(entry.what)
 }
 
-/** Deletes who was erased since, by the ids in the journal, and by the hashes of addresses: one made from rows has no ids. */
-async function eraseAgain(sql: Sql, erased: readonly Entry<'erased'>[], keys: readonly Secret[]) {
+/** What was taken from the replaced store may be from before an erasure, or be theirs from after it. */
+const WAITING = `${ERASURE.drop.message} AND created_at <= @now`
+const SENT = `${ERASURE.sentMail} AND first_attempt_at <= @now`
+
+/**
+ * Deletes who was erased since, by the ids in the journal, and by the hashes of addresses: one made from rows has no ids.
+ * Of an erasure that the restored store has, `known` by its hash, what else is there came since.
+ */
+async function eraseAgain(
+  sql: Sql,
+  erased: readonly Entry<'erased'>[],
+  known: ReadonlySet<string>,
+  keys: readonly Secret[],
+) {
   if (erased.length === 0) return 0
   const byHash = new Map<string, Found[]>(erased.map(({ hash }) => [hash, []]))
   for await (const { address: given, ...row } of everybody(sql)) {
@@ -163,9 +182,12 @@ async function eraseAgain(sql: Sql, erased: readonly Entry<'erased'>[], keys: re
       ...(byHash.get(hash) ?? []).flatMap((row) => (row.table === table ? [row.id] : [])),
     ]
     const changes = await sql.write(function* () {
-      let sum = yield* run(ERASURE.suppress, { hashes: [hash], now })
-      for (const table of PERSONAL) sum += yield* run(ERASURE.drop[table], { ids: idsOf(table) })
-      sum += yield* run(ERASURE.sentMail, { recipients: idsOf('sent_mail') })
+      let sum = yield* run(WAITING, { ids: idsOf('message'), now })
+      sum += yield* run(SENT, { recipients: idsOf('sent_mail'), now })
+      if (known.has(hash)) return sum
+      sum += yield* run(ERASURE.suppress, { hashes: [hash], now })
+      for (const table of PERSONAL)
+        if (table !== 'message') sum += yield* run(ERASURE.drop[table], { ids: idsOf(table) })
       return sum + (yield* mailboxes.drop(idsOf('mailbox')))
     })
     if (changes > 0) changed += 1
@@ -184,11 +206,16 @@ async function* everybody({ one }: Sql): AsyncGenerator<Found & Person> {
 }
 
 /** Applies the last entry about an address; false if that changes nothing. */
-async function listAgain({ apply, find }: FeedbackStore, listing: Listing, keys: readonly Secret[]) {
+async function listAgain(
+  { apply, find }: FeedbackStore,
+  listing: Listing,
+  told: ReadonlySet<string>,
+  keys: readonly Secret[],
+) {
   const { what, at, identity } = listing
   const known = (await find(identity))?.suppression
-  // The restored store may have been told something later.
-  const isListed = known !== undefined && known.at <= at
+  // The restored store may have been told something later; of what the journal has, its order says what was.
+  const isListed = known && (known.at <= at || told.has(`${identity} ${known.at}`))
   if (what === 'suppressed' ? known?.cause === listing.suppression.cause : !isListed) return false
   const change =
     what === 'suppressed'

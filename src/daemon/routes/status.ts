@@ -116,9 +116,15 @@ export function inputOf(
     return isKnown && settings.groups.get(name) === 'absent' ? name : []
   })
   const absent = [...skipped, ...unrecorded]
-  // A half-configured group is off too; its probe says that it is degraded.
+  const well = new Set(
+    services.flatMap((one) => one.probes.flatMap(({ state, probe }) => (state === 'ok' ? probe : []))),
+  )
+  // A half-configured group is off too, unless the program has what stands in for it.
   const off = contract.groups.flatMap(({ name }) =>
-    settings.groups.get(name) === 'half-configured' ? name : [],
+    settings.groups.get(name) !== 'half-configured' ||
+    probes.some((one) => one.group === name && well.has(one.name))
+      ? []
+      : name,
   )
   return {
     summary,

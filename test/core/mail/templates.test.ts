@@ -142,6 +142,9 @@ test.each([
   '<svg><image href="https://a.example/x.png"/></svg>',
   '<svg><use xlink:href="//a.example/x.svg#a"/></svg>',
   '<object data="https://a.example/x.svg"></object>',
+  `<iframe srcdoc="<img src='https://a.example/x.png'>"></iframe>`,
+  '<svg><rect fill="url(https://a.example/x.svg#a)"/></svg>',
+  '<img src="data:," srcset="a.png 1x,//a.example/x.png 2x" alt="">',
   '<table background="https://a.example/x.png"><tr><td>x</td></tr></table>',
 ])('a mail with %s does not compile: it would load something', async (markup) => {
   const source = `${TEMPLATE}\n${markup.replace('LONG', 'A'.repeat(1100))}\n`
@@ -151,6 +154,8 @@ test.each([
 test.each([
   '<img srcset="data:image/png;base64,AA 2x" src="data:image/png;base64,AA" alt="as on https://a.example">',
   '<img srcset="data:image/png;base64,AA 2x" src="data:image/png;base64,AA" title="=//">',
+  `<p style="background: url(&quot;data:image/svg+xml;utf8,<svg xmlns='http://www.w3.org/2000/svg'/>&quot;)">x</p>`,
+  '<img src="data:audio/mpeg;base64,//uQxA" srcset="data:image/png;base64,//AA 2x" alt="">',
   '<a href="https://a.example/?src=//b.example" title="url(https://a.example)">x</a>',
 ])('a mail with %s compiles: it loads nothing', async (markup) => {
   await expect(compile(`${TEMPLATE}\n${markup}\n`)).resolves.toBeDefined()

@@ -45,10 +45,15 @@ const SLOT = /\{\{([^{}]*)\}\}/g
 const token = (name: string, line: number) => `slotx${Buffer.from(name).toString('hex')}x${line}x`
 const TOKEN = /slotx([0-9a-f]+)x([0-9]+)x/g
 /** Attributes whose address a mail client fetches when the mail is opened, which would tell the sender so. */
-const FETCHED = /^(?:src|srcset|background|poster|data)$/
+const FETCHED = /^(?:src|background|poster|data)$/
 /** A link of these is fetched too. */
 const FETCHED_LINK = /^(?:image|use|feImage)$/i
-const REMOTE = /(?:^|[\s,])(?:https?:)?\/\//i
+/** Written where a style is. */
+const STYLED = /^(?:style|fill|stroke|filter|mask|clip-path)$/
+const REMOTE = /^\s*(?:https?:)?\/\//i
+const REMOTE_CANDIDATE = /(?:^|\s|\d[wx],)(?:https?:)?\/\//i
+/** A picture in the style itself names the languages that it is written in. */
+const OWN_DATA = /"data:[^"]*"|'data:[^']*'/gi
 const REMOTE_STYLE = /@import|(?:url\(\s*|["'])(?:https?:)?\/\//i
 /** What Outlook alone reads is a comment for others. */
 const CONDITION = /<!--(?:\[if[^\]]*\]>(?:<!-->)?|<!\[endif\]-->)|<!\[endif\]-->/g
@@ -149,14 +154,17 @@ async function layOut(input: CompileInput, filled: Readonly<Record<string, strin
   return STAND_INS.reduce((text, [name, color]) => text.replaceAll(color, token(name, 1)), html)
 }
 
-const isLoading = (html: string) =>
+const isRemoteStyle = (style: string) => REMOTE_STYLE.test(style.replace(OWN_DATA, ''))
+
+const isLoading = (html: string): boolean =>
   DomUtils.existsOne(
     (element) => {
       const { name, attribs } = element
-      if (name === 'link' || (name === 'style' && REMOTE_STYLE.test(DomUtils.textContent(element))))
-        return true
+      if (name === 'link' || (name === 'style' && isRemoteStyle(DomUtils.textContent(element)))) return true
       return Object.entries(attribs).some(([attribute, value]) => {
-        if (attribute === 'style') return REMOTE_STYLE.test(value)
+        if (STYLED.test(attribute)) return isRemoteStyle(value)
+        if (attribute === 'srcdoc') return isLoading(value)
+        if (attribute === 'srcset') return REMOTE_CANDIDATE.test(value)
         const isLink = FETCHED_LINK.test(name) && /^(?:xlink:)?href$/.test(attribute)
         return (isLink || FETCHED.test(attribute)) && REMOTE.test(value)
       })
