@@ -7,6 +7,7 @@ import { bin } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { hasProgram } from '../support/programs.ts'
 import { S3_KEY, s3Storage } from '../support/s3.ts'
+import { serve } from '../support/servers.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -91,6 +92,30 @@ describe.skipIf(!here)('backups elsewhere, by the commands of the page', () => {
       all: expect.stringMatching(/replayed, because .*: 1 erased[\s\S]*1 subscription is consistent/),
     })
   })
+
+  test.each(['SIGINT', 'SIGTERM'] as const)(
+    'a copy that ends by %s leaves nothing readable behind',
+    async (signal) => {
+      const { folder, data, run } = await box()
+      const asked = Promise.withResolvers<void>()
+      const url = await serve(() => asked.resolve())
+      const [, recipient = ''] = /(age1\w+)/.exec(String((await run('age-keygen')).all)) ?? []
+      const scratch = path.join(folder, 'scratch')
+      await mkdir(scratch)
+      const copy = execa(`${offsite}/platformctl-offsite`, ['--data', data], {
+        env: {
+          ...{ ...S3_KEY, S3_URL: `${url}/bucket`, AGE_RECIPIENT: recipient, TMPDIR: scratch },
+          PATH: `${folder}/bin:${process.env.PATH}`,
+        },
+        detached: true,
+        reject: false,
+      })
+      await asked.promise
+      process.kill(-(copy.pid ?? 0), signal)
+      expect((await copy).exitCode).toBe(signal === 'SIGINT' ? 130 : 143)
+      expect(await readdir(scratch)).toEqual([])
+    },
+  )
 
   test('visitors’ events that cannot be read fail the copy, but keep neither the store’s backup nor the journal from it', async () => {
     const { data, run } = await box()
