@@ -638,15 +638,19 @@ test.each(['before', 'after'])(
   'what is sent and waits after an erasure that came %s a backup is there after its restore',
   async (when) => {
     const it = await three()
-    if (when === 'after') await it.backup()
-    // One erasure has a line for each form of the address.
-    for (const ms of [1, 8]) await it.erase('joan', { now: NOW + ms })
     const mail = { stream: 'mail', address: 'joan@example.com', payload: '{}' } as const
     const [recipient = ''] = recipientHashes(KEY, mail.address)
     const later = { now: NOW + HOUR_MS, recipient, caps: [] }
+    const sent = async (id: string, now = later.now) => {
+      await it.store.sentMail.begin({ ...later, key: 'sent', content: 'b', now })
+      await it.store.sentMail.recordSent({ key: 'sent', id, now })
+    }
+    await sent('forgotten', NOW - 1)
+    if (when === 'after') await it.backup()
+    // One erasure has a line for each form of the address.
+    for (const ms of [1, 8]) await it.erase('joan', { now: NOW + ms, recipients: [recipient] })
     await it.store.sentMail.begin({ ...later, key: 'waits', content: 'a', mail })
-    await it.store.sentMail.begin({ ...later, key: 'sent', content: 'b' })
-    await it.store.sentMail.recordSent({ key: 'sent', id: 'of-provider', now: later.now })
+    await sent('of-provider')
     if (when === 'before') await it.backup('b.sqlite', it.file, NOW + 2 * HOUR_MS)
     await it.store.close()
     expect((await it.restore({ now: NOW + 3 * HOUR_MS })).counts).toMatchObject({ message: 1 })
@@ -666,6 +670,18 @@ test('a restore takes no mail from an older replaced store that waits for somebo
   await it.store.close()
   copyFileSync(it.at('older.sqlite'), it.file)
   expect((await it.restore()).counts).toMatchObject({ message: 0 })
+})
+
+test('a restore elsewhere takes no mail of somebody erased since, also where the clock was ahead when it was asked for', async () => {
+  const it = await three()
+  const mail = { stream: 'mail', address: 'joan@example.com', payload: '{}' } as const
+  const [recipient = ''] = recipientHashes(KEY, mail.address)
+  await it.store.sentMail.begin({ key: 'a', now: NOW + HOUR_MS, recipient, caps: [], content: 'a', mail })
+  await it.backup()
+  await it.erase('joan', { now: NOW + 1 })
+  await it.store.close()
+  const { counts } = await it.restore({ journal: it.journal }, ELSEWHERE)
+  expect(counts).toMatchObject({ message: 0 })
 })
 
 test('an address that was suppressed by a clock that was ahead, and then released, stays released', async () => {
