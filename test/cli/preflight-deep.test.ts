@@ -411,6 +411,24 @@ test('a probe that looks where a variable says is asked too', async () => {
   expect(code).toBe(3)
 })
 
+test('one silent name server is one error with the name of all that it keeps, also beside what is optional', async () => {
+  const probes = {
+    spare: { service: 'web', dns: 'spare.example', optional: true },
+    kiln: { service: 'web', tcp: 'kiln.example:5000' },
+  }
+  const platform = resolvePlatform({ preset: 'base', probes }, { folder: '/' })
+  const lookup = () => Promise.reject(Object.assign(new Error(), { code: 'EAI_AGAIN' }))
+  const network = openNetwork({ lookup, ca: signed.ca, nameServers: [await nameServer({})] })
+  const { code, report } = await checks({ platform, env: {}, network })
+  expect(report.findings.filter(({ severity }) => severity !== 'notice')).toMatchObject([
+    {
+      severity: 'error',
+      cause: 'The probe spare, the probe kiln cannot be looked up: no name server answers.',
+    },
+  ])
+  expect(code).toBe(3)
+})
+
 test('every format for people and CI tells what passed, failed and was skipped apart, and SARIF has what failed', async () => {
   const env = {
     API_URL: 'http://nowhere.invalid',

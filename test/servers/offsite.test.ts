@@ -93,29 +93,30 @@ describe.skipIf(!here)('backups elsewhere, by the commands of the page', () => {
     })
   })
 
-  test.each(['SIGINT', 'SIGTERM'] as const)(
-    'a copy that ends by %s leaves nothing readable behind',
-    async (signal) => {
-      const { folder, data, run } = await box()
-      const asked = Promise.withResolvers<void>()
-      const url = await serve(() => asked.resolve())
-      const [, recipient = ''] = /(age1\w+)/.exec(String((await run('age-keygen')).all)) ?? []
-      const scratch = path.join(folder, 'scratch')
-      await mkdir(scratch)
-      const copy = execa(`${offsite}/platformctl-offsite`, ['--data', data], {
-        env: {
-          ...{ ...S3_KEY, S3_URL: `${url}/bucket`, AGE_RECIPIENT: recipient, TMPDIR: scratch },
-          PATH: `${folder}/bin:${process.env.PATH}`,
-        },
-        detached: true,
-        reject: false,
-      })
-      await asked.promise
-      process.kill(-(copy.pid ?? 0), signal)
-      expect((await copy).exitCode).toBe(signal === 'SIGINT' ? 130 : 143)
-      expect(await readdir(scratch)).toEqual([])
-    },
-  )
+  test.each([
+    ['SIGHUP', 129],
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('a copy that ends by %s leaves nothing readable behind', async (signal, code) => {
+    const { folder, data, run } = await box()
+    const asked = Promise.withResolvers<void>()
+    const url = await serve(() => asked.resolve())
+    const [, recipient = ''] = /(age1\w+)/.exec(String((await run('age-keygen')).all)) ?? []
+    const scratch = path.join(folder, 'scratch')
+    await mkdir(scratch)
+    const copy = execa(`${offsite}/platformctl-offsite`, ['--data', data], {
+      env: {
+        ...{ ...S3_KEY, S3_URL: `${url}/bucket`, AGE_RECIPIENT: recipient, TMPDIR: scratch },
+        PATH: `${folder}/bin:${process.env.PATH}`,
+      },
+      detached: true,
+      reject: false,
+    })
+    await asked.promise
+    process.kill(-(copy.pid ?? 0), signal)
+    expect((await copy).exitCode).toBe(code)
+    expect(await readdir(scratch)).toEqual([])
+  })
 
   test('visitors’ events that cannot be read fail the copy, but keep neither the store’s backup nor the journal from it', async () => {
     const { data, run } = await box()

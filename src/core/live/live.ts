@@ -164,16 +164,16 @@ export function liveFindings(results: readonly LiveResult[], origin: Origin): Fi
   return [...Map.groupBy(faults, causeOf).values()].flatMap((same) => {
     const [first] = same
     if (first === undefined) return []
-    const { target, check, id, detail, state } = first
+    const { target, check, id, detail } = first
     const variables = [...new Set(same.flatMap((one) => one.variables))]
     const where = variables.map(origin).find((place) => place !== undefined)
-    const names = same.length > 1 ? variables.join(', ') : subjectOf(first)
+    const names = [...new Set(same.map(subjectOf))].join(', ')
     // No variable names a store that lies in the data folder.
     const subject = `${SUBJECTS[check]}${names}`.replace(/ of $/, '')
     return [
       {
         id,
-        severity: state === 'failed' ? 'error' : 'warning',
+        severity: same.some(({ state }) => state === 'failed') ? 'error' : 'warning',
         services: [...new Set(same.flatMap(({ services }) => services))],
         group: target,
         present: variables,
