@@ -59,25 +59,18 @@ function concerns({ what, at, enrolment }: Leaving, restored: Subscription, isKn
 const keysOf = ({ id, enrolment, hash = id, at }: Leaving) => [`${id} ${enrolment} ${at}`, `${hash} ${at}`]
 
 const erasureKey = ({ hash, at }: Entry<'erased'>) => `erased ${hash} ${at}`
-/** The departures that a store knows, which need not be applied to it again. Ask before the first replay, which adds some. */
-export function* departed(schema = ''): Steps<ReadonlySet<string>> {
-  const known = yield* departures(schema)
-  // Also those that were undone.
-  const events = `SELECT subscription AS id, enrolment, at FROM ${schema}subscription_event WHERE kind = 'unsubscribed'`
-  const left = [...known.filter(is('unsubscribed')), ...(yield* all<Leaving>(events))]
+/** Also those that were undone. */
+const LEFT = `SELECT subscription AS id, enrolment, at FROM subscription_event WHERE kind = 'unsubscribed'`
+
+/** The departures that a restored store knows, which it need not apply again. Ask before the first replay, which adds some. */
+export function* departed(): Steps<ReadonlySet<string>> {
+  const known = yield* departures()
+  const left = [...known.filter(is('unsubscribed')), ...(yield* all<Leaving>(LEFT))]
   return new Set([...left.flatMap(keysOf), ...known.filter(is('erased')).map(erasureKey)])
 }
 
-/**
- * Does again in a store that was brought back to an older state what happened since. Twice changes nothing more.
- * `sender`: what the store knows that its waiting mail is from.
- */
-export async function replay(
-  sql: Sql,
-  entries: readonly JournalEntry[],
-  had: ReadonlySet<string>,
-  sender = had,
-) {
+/** Does again in a store that was brought back to an older state what happened since. Twice changes nothing more. */
+export async function replay(sql: Sql, entries: readonly JournalEntry[], had: ReadonlySet<string>) {
   const { findById, unsubscribe, undoUnsubscribe } = enrolments(sql)
   const count = { ...NOTHING_REPLAYED }
   for (const entry of entries) if (entry.what === 'audited') await sql.write(() => addAudit(entry.entry))
@@ -86,10 +79,10 @@ export async function replay(
   const lastErased = new Map(erased.map(({ hash, at }) => [hash, at]))
   // An erasure has a line for each form of the address, of which the store keeps the first.
   const isLast = ({ hash, at }: Entry<'erased'>) => at >= (lastErased.get(hash) ?? 0) - MINUTE_MS
-  const [known, byThen] = [had, sender].map(
-    (of) => new Set(erased.filter((one) => isLast(one) && of.has(erasureKey(one))).map(({ hash }) => hash)),
+  const known = new Set(
+    erased.filter((one) => isLast(one) && had.has(erasureKey(one))).map(({ hash }) => hash),
   )
-  count.erased = await eraseAgain(sql, erased, { known, byThen }, keys)
+  count.erased = await eraseAgain(sql, erased, known, keys)
   const listed = entries.filter(is('suppressed', 'released'))
   const told = new Set(listed.map((one) => `${one.identity} ${'suppression' in one && one.suppression.at}`))
   const listings = new Map(listed.map((one) => [one.identity, one]))
@@ -148,17 +141,18 @@ function is<What extends JournalEntry['what']>(...whats: readonly What[]) {
   return (entry: JournalEntry): entry is Entry<What> => wanted.has(entry.what)
 }
 
-const SENT = `${ERASURE.sentMail} AND first_attempt_at <= @before`
+/** What was taken from the replaced store may be from before an erasure, or be theirs from after it. */
+const WAITING = `${ERASURE.drop.message} AND created_at <= @now`
+const SENT = `${ERASURE.sentMail} AND first_attempt_at <= @now`
 
 /**
  * Deletes who was erased since, by the ids in the journal, and by the hashes of addresses: one made from rows has no ids.
- * What is there of an erasure that the restored store has, `known` by its hash, came since; so did mail from a store that
- * had it `byThen`.
+ * Of an erasure that the restored store has, `known` by its hash, what else is there came since.
  */
 async function eraseAgain(
   sql: Sql,
   erased: readonly Entry<'erased'>[],
-  { known, byThen }: Readonly<Record<'known' | 'byThen', ReadonlySet<string> | undefined>>,
+  known: ReadonlySet<string>,
   keys: readonly Secret[],
 ) {
   if (erased.length === 0) return 0
@@ -188,12 +182,9 @@ async function eraseAgain(
       ...(byHash.get(hash) ?? []).flatMap((row) => (row.table === table ? [row.id] : [])),
     ]
     const changes = await sql.write(function* () {
-      const isTheirs = byThen?.has(hash)
-      let sum = isTheirs ? 0 : yield* run(ERASURE.drop.message, { ids: idsOf('message') })
-      // Records of sent mails are those of both stores.
-      const before = isTheirs && known?.has(hash) ? -1 : isTheirs ? now : Number.MAX_SAFE_INTEGER
-      sum += yield* run(SENT, { recipients: idsOf('sent_mail'), before })
-      if (known?.has(hash)) return sum
+      let sum = yield* run(WAITING, { ids: idsOf('message'), now })
+      sum += yield* run(SENT, { recipients: idsOf('sent_mail'), now })
+      if (known.has(hash)) return sum
       sum += yield* run(ERASURE.suppress, { hashes: [hash], now })
       for (const table of PERSONAL)
         if (table !== 'message') sum += yield* run(ERASURE.drop[table], { ids: idsOf(table) })

@@ -672,18 +672,6 @@ test('a restore takes no mail from an older replaced store that waits for somebo
   expect((await it.restore()).counts).toMatchObject({ message: 0 })
 })
 
-test('a restore elsewhere takes no mail of somebody erased since, also where the clock was ahead when it was asked for', async () => {
-  const it = await three()
-  const mail = { stream: 'mail', address: 'joan@example.com', payload: '{}' } as const
-  const [recipient = ''] = recipientHashes(KEY, mail.address)
-  await it.store.sentMail.begin({ key: 'a', now: NOW + HOUR_MS, recipient, caps: [], content: 'a', mail })
-  await it.backup()
-  await it.erase('joan', { now: NOW + 1 })
-  await it.store.close()
-  const { counts } = await it.restore({ journal: it.journal }, ELSEWHERE)
-  expect(counts).toMatchObject({ message: 0 })
-})
-
 test('an address that was suppressed by a clock that was ahead, and then released, stays released', async () => {
   const it = await three()
   await it.suppress('ada', NOW + HOUR_MS)

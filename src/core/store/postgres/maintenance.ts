@@ -101,20 +101,17 @@ async function catchUp(sql: Sql, other: Sql, options: AfterRestoreOptions) {
     throw uncovered(state, given ?? 'neither --from nor --journal was given', fix)
   }
   if (replaced === undefined && !withoutJournal) assertRead(named, undefined, state)
-  let sender: ReadonlySet<string> | undefined
   // Once: what happened since an earlier run is newer.
   if (replaced && (await sql.read(() => tellsAll(replaced, RUNS, audit))))
     await explained(async () => {
       const told = await other.read(() => toldBy(restoredTo, `${schema}.`))
-      const had = await other.read(() => departed(`${schema}.`))
       await sql.write(() => takeTold(told))
-      sender = had
     }, '--from').catch((error: unknown) => {
       // A build that has other tables, or other columns, made the replaced store.
       if (!(error instanceof Error && UNDEFINED.includes(codeOf(error.cause)))) throw error
     })
   const entries = [...named, ...(replaced ?? [])]
-  const replayed = await replay(sql, entries, await sql.one(departed()), sender)
+  const replayed = await replay(sql, entries, await sql.one(departed()))
   await sql.one(scalar(MARK))
   await sql.write(() => addAudit(audit))
   const repeats = replaced && (await explained(() => countRepeats(sql, other, schema), '--from'))

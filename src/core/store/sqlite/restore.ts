@@ -197,13 +197,13 @@ async function catchUp(database: SqliteDatabase, { from, to }: RestorePart, opti
   const later = journals.laterThan(journaled, rows ?? [])
   const entries = [...journaled, ...later]
   // First, so that nothing waits for somebody who was erased, as a journal may know.
-  const sender = takeToldOf([to, sentFrom ?? to], madeAt, key, database)
+  takeToldOf([to, sentFrom ?? to], madeAt, key, database)
   const had = await sql.one(departed())
-  const replayed = await replay(sql, entries, had, sender)
+  const replayed = await replay(sql, entries, had)
   // After the replay, which lets those go on who undid an unsubscribe that the backup has.
   const taken = sentFrom === undefined ? 0 : takeSentRecords(database, sentFrom)
   // The file named for them may be older than the last entries.
-  if (taken > 0) await replay(sql, entries, had, sender)
+  if (taken > 0) await replay(sql, entries, had)
   const isErased = isErasedBy(database, entries)
   const missing = [...others, ...later, ...(isCovered ? [] : perform(departures()))]
   const lastAt = journaled.reduce((last, { at }) => Math.max(last, at), madeAt)
@@ -225,16 +225,14 @@ async function catchUp(database: SqliteDatabase, { from, to }: RestorePart, opti
   }
 }
 
-/** From the first of these files that can be read whole, giving what it knows; otherwise leaves what the backup has. */
+/** From the first of these files that can be read whole; otherwise leaves what the backup has. */
 function takeToldOf(files: readonly string[], madeAt: number, key: string | undefined, on: SqliteDatabase) {
   const ask = (file: string) =>
     askReplaced(file, function* () {
-      if ((yield* storeKey()) !== key) return undefined
-      return { told: yield* toldBy(madeAt), had: yield* departed() }
+      return (yield* storeKey()) === key ? yield* toldBy(madeAt) : undefined
     })
-  const found = files.map(ask).find((one) => one !== undefined)
-  const take = () => on.transaction(() => found && performer(on)(takeTold(found.told))).immediate()
-  return faultOf(take, /^SQLITE_/) === undefined ? found?.had : undefined
+  const told = files.map(ask).find((found) => found !== undefined)
+  faultOf(() => on.transaction(() => told && performer(on)(takeTold(told))).immediate(), /^SQLITE_/)
 }
 
 /** What the replaced store says. */
