@@ -56,7 +56,7 @@ const REMOTE_CANDIDATE = /(?:^|\s|\d[wx],)(?:https?:)?\/\//i
 const OWN_DATA = /"data:[^"]*"|'data:[^']*'/gi
 const REMOTE_STYLE = /@import|(?:url\(\s*|["'])(?:https?:)?\/\//i
 /** What Outlook alone reads is a comment for others. */
-const CONDITION = /<!--(?:\[if[^\]]*\]>(?:<!-->)?|<!\[endif\]-->)|<!\[endif\]-->/g
+const CONDITION = /<!--(?:\[if[^\]<]{0,99}\]>(?:<!-->)?|<!\[endif\]-->)|<!\[endif\]-->/g
 const MARKDOWN_IMAGE = /!\[[^\]]*\]\(\s*<?(?:https?:)?\/\//i
 /** Gmail clips at 102 KB (field measure); a mail of ours stays far below, and a larger one fails the build. */
 const LARGEST_HTML_BYTES = 100_000
