@@ -28,7 +28,7 @@ export function followOutages(
     reason: string | undefined,
   ): Promise<void> => {
     const now = clock.now()
-    /** It was told from elsewhere: by a witness that is gone, or by this one while its full disk kept nothing. */
+    /** It was told from elsewhere: by a witness that is gone, or by this one while its disk was full. */
     const isUnknown = outage?.phase === 'open' && (await incidents.find(outage.id)) === undefined
     const isOurs = announces === 'closed' || (announces === undefined && outage?.by === self)
     const inherited = isUnknown && isOurs ? outage : undefined

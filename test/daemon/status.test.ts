@@ -305,7 +305,7 @@ test('without a record the page says so and what is not configured, and asks not
   // A group that is set in part is off as well.
   const env = { PAYMENTS_SECRET_KEY: 'sk_live_example' }
   expect(await text(site({ env })('/'))).toContain('Payments are off: nothing can be bought.')
-  // What is well all the same has something that stands in for it.
+  // Its probe is ok: the program takes payments by a way of its own.
   const well = site({ env, history: await recorded() })
   expect(await text(well('/'))).not.toContain('Payments are off')
   expect(await json(ask('/status.json'))).toMatchObject({ state: 'unknown', recorded: 'none', services: [] })

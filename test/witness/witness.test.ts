@@ -917,7 +917,7 @@ test('pages say that the platform is back although the end cannot be kept, and a
   expect(inbox.titles).toEqual(['kiln.example is unreachable', 'kiln.example is reachable again'])
 })
 
-test('the end of an outage that a full disk did not keep is told also after a restart', async () => {
+test('a witness that could not store an outage says that it is over also after a restart', async () => {
   const { home, inbox, clock, it } = await watched()
   it.database.exec('ALTER TABLE incident RENAME TO lost')
   home.shut()

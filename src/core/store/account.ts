@@ -32,7 +32,7 @@ export const TEXTS = {
   // What was sent at once is counted under a hash that an erasure by an older build does not know.
   readdress: 'UPDATE sent_mail SET recipient = @recipient WHERE key = @key',
   sent: 'UPDATE sent_mail SET sent_id = @id WHERE key = @key',
-  // Whoever claimed it until so much later had a clock that was ahead.
+  // A claim ends a lease from now; one that ends hours later was made by a process whose clock was ahead.
   claimEvent: `INSERT INTO payment_event (id, type, received_at, claimed_until) VALUES (@id, @type, @now, @until)
     ON CONFLICT (id) DO UPDATE SET claimed_until = excluded.claimed_until
     WHERE payment_event.handled_at IS NULL AND (payment_event.claimed_until <= @now OR payment_event.claimed_until > @until + ${HOUR_MS})`,

@@ -141,13 +141,13 @@ function is<What extends JournalEntry['what']>(...whats: readonly What[]) {
   return (entry: JournalEntry): entry is Entry<What> => wanted.has(entry.what)
 }
 
-/** What was taken from the replaced store may be from before an erasure, or be theirs from after it. */
+/** The mail that a restore takes from the replaced store can be older than an erasure, which deletes it, or newer. */
 const WAITING = `${ERASURE.drop.message} AND created_at <= @now`
 const SENT = `${ERASURE.sentMail} AND first_attempt_at <= @now`
 
 /**
  * Deletes who was erased since, by the ids in the journal, and by the hashes of addresses: one made from rows has no ids.
- * Of an erasure that the restored store has, `known` by its hash, what else is there came since.
+ * Of an erasure that the restored store has, whose hash is in `known`, only mail from before it is left to delete.
  */
 async function eraseAgain(
   sql: Sql,
@@ -214,7 +214,7 @@ async function listAgain(
 ) {
   const { what, at, identity } = listing
   const known = (await find(identity))?.suppression
-  // The restored store may have been told something later; of what the journal has, its order says what was.
+  // The restored store may know of a later suppression. Of two that the journal has, the order of its lines counts.
   const isListed = known && (known.at <= at || told.has(`${identity} ${known.at}`))
   if (what === 'suppressed' ? known?.cause === listing.suppression.cause : !isListed) return false
   const change =

@@ -119,7 +119,7 @@ export function inputOf(
   const well = new Set(
     services.flatMap((one) => one.probes.flatMap(({ state, probe }) => (state === 'ok' ? probe : []))),
   )
-  // A half-configured group is off too, unless the program has what stands in for it.
+  // A half-configured group is off too, unless its probe is ok: a program may have a mailer of its own.
   const off = contract.groups.flatMap(({ name }) =>
     settings.groups.get(name) !== 'half-configured' ||
     probes.some((one) => one.group === name && well.has(one.name))

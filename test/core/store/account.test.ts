@@ -112,7 +112,7 @@ describe.each(STORES)('payment events on %s', (kind) => {
     expect(await paymentEvents.claim({ ...event, now: NOW + 1000 })).toBe('claimed')
     await paymentEvents.settle({ id: 'evt_1', handled: false, now: NOW + 1001 })
     expect(await paymentEvents.claim({ ...event, now: NOW + 1001 })).toBe('claimed')
-    // The clock of whoever claimed it was ahead.
+    // A process whose clock is ahead by two hours claims it, and ends.
     expect(await paymentEvents.claim({ ...event, now: NOW + 2 * HOUR_MS })).toBe('claimed')
     expect(await paymentEvents.claim({ ...event, now: NOW + HOUR_MS })).toBe('busy')
     expect(await paymentEvents.claim({ ...event, now: NOW + 1002 })).toBe('claimed')
