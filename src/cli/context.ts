@@ -160,7 +160,7 @@ const CONTROL = /\u001b\[([?\d;]*)([A-Za-z])|[\0-\u0008\u000b\u000c\u000e-\u001f
 const INVISIBLE =
   /[\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu
 /** What GitHub would take for a workflow command at the beginning of a line. */
-const COMMAND = /^([^\S\n\r\u2028\u2029]*)(?=::)/gm
+const COMMAND = /(?<![^\n\r])([^\S\n\r]*)(?=::)/g
 /** What the runners of GitHub and Azure look for anywhere in a line, in JSON too. */
 const RUNNER_COMMAND = /##(?=(?:vso)?\[)/gi
 

@@ -213,6 +213,11 @@ test.each([
   for (const isTerminal of [true, false]) expect(shown(text, isTerminal)).toBe(written)
 })
 
+test('a separator of Unicode begins no line for a CI, and does not spoil a JSON string', () => {
+  expect(shown('\u2028::error::y\r::z', false)).toBe('\u2028\\::error::y\\u000d\\::z')
+  expect(shown('{"line":"\u2028::"}', false)).toBe('{"line":"\u2028::"}')
+})
+
 test('no text can send a control character to a terminal, or a command to a CI log', () => {
   const marks = [
     '#',
@@ -227,6 +232,7 @@ test('no text can send a control character to a terminal, or a command to a CI l
     '\u007f',
     '\u0085',
     '\u009b',
+    '\u2028',
     '\u202e',
   ]
   const unit = fc.oneof(anyText({ maxLength: 3 }), fc.constantFrom(...marks))
@@ -234,7 +240,8 @@ test('no text can send a control character to a terminal, or a command to a CI l
     fc.property(fc.string({ unit }), (text) => {
       expect(dangers(shown(text, true).replaceAll('\r\n', '\n'))).toEqual([])
       // A document in JSON stays one, and says the same.
-      expect(JSON.parse(shown(JSON.stringify(text), true))).toBe(text)
+      for (const isTerminal of [true, false])
+        expect(JSON.parse(shown(JSON.stringify(text), isTerminal))).toBe(text)
       const parsed: unknown = JSON.parse(inertJson(JSON.stringify(text)))
       expect(String(parsed)).not.toMatch(/[\0-\u0008\u000a-\u001f]/)
     }),
