@@ -80,7 +80,11 @@ const LONGEST_EXAMPLE = 300
 /** Guesses what a variable is. A value that may be a secret is never taken over. */
 function infer(sketch: Sketch, takesValues: boolean) {
   const { name, value, comments, marks } = sketch
-  const said = comments.join(' ').replaceAll(/\s+/g, ' ').trim().slice(0, 200)
+  const said = comments
+    .join(' ')
+    .replaceAll(/[\s\p{Cc}]+/gu, ' ')
+    .trim()
+    .slice(0, 200)
   // A comment may hold a value that was commented out.
   const quotes = /[=:]\S/.test(said.replaceAll(/https?:\/\//g, '')) || said.split(/\s/).some(looksSecret)
   const summary = said === '' || quotes ? {} : { summary: said }
