@@ -49,14 +49,14 @@ export function webEndpoint(context: Context, env: Environment, given: string | 
 const PATIENCE_MS = 5000
 const PAUSES_MS = [1000, 3000]
 
-/** Posts to such an endpoint, three times if the service is away, and gives that field of its answer; throws if there is none. */
+/** Posts to such an endpoint, three times if the service is away or limits us, and gives that field of its answer; throws if there is none. */
 export async function postToWeb(
   context: Pick<Context, 'clock' | 'signal'>,
   { url, secret, body }: Endpoint & { readonly body: unknown },
   field: string,
 ): Promise<string> {
   const ask = () => post(context.signal, { url, secret }, PATIENCE_MS, body).catch(() => undefined)
-  const isAway = (status = 500) => status >= 500
+  const isAway = (status = 500) => status >= 500 || status === 429
   let answer = await ask()
   for (const pause of PAUSES_MS) {
     if (!isAway(answer?.status) || context.signal.aborted) break

@@ -102,7 +102,7 @@ test.each(['<!doctype html>', '', 'null', '"a text"', '7', '{}', '{"nextBy":7}',
 
 test('a service that fails is asked three times, after one and three seconds', async () => {
   const bad = [500, 'x'] as const
-  const third = await posted([bad, [503, 'x'], [200, '{"nextBy":"later"}']])
+  const third = await posted([bad, [429, 'x'], [200, '{"nextBy":"later"}']])
   expect(third).toMatchObject({ outcome: 'later', slept: [1000, 3000] })
   expect(third.asked).toHaveLength(3)
   const never = await posted([bad, bad, [599, 'x'], [200, '{}']])
