@@ -197,15 +197,22 @@ test('a reader changes language and time zone on the page of the unsubscribe lin
   expect((await it.ask(link, 'en', { preferences: '1', timeZone: 'Mars' })).status).toBe(400)
   expect((await it.ask(link.replace(/t=[\w-]{6}/, 't=forged'), 'en', form)).html).toContain('Welcome back')
   expect(await find()).toMatchObject({ language: 'en' })
+  for (const bad of [{ preferences: '1', timeZone: 'Mars' }, { long: 'x'.repeat(9000) }])
+    expect((await it.ask(`${pathname}?s=nobody.1&t=forged`, 'en', bad)).status).toBe(
+      'long' in bad ? 413 : 400,
+    )
   // Whoever changes to and fro writes to the store no faster than one who subscribes; unsubscribing stays.
   const statuses = []
   for (let n = 0; n < 31; n += 1) statuses.push((await it.ask(link, 'en', n % 2 ? form : again)).status)
   expect([statuses[0], statuses.at(-1)]).toEqual([200, 429])
   const limited = await it.ask(link, 'en', { undo: '1' })
   expect([limited.status, limited.headers?.get('retry-after')]).toEqual([429, '2'])
-  // Anybody can have that answer, so it counts for no alert about this route.
+  // Anybody can have these answers, so they count for no alert about this route.
   const { html: metrics } = await it.ask('/metrics')
-  expect(metrics).toMatch(/^platformctl_http_requests_total\{.*route="\(forged\)",status="429"\} /m)
+  for (const status of [400, 413, 429])
+    expect(metrics).toMatch(
+      new RegExp(`_http_requests_total\\{.*route="\\(forged\\)",status="${status}"\\} 1?\\d$`, 'm'),
+    )
   await it.ask(link, 'en', { 'List-Unsubscribe': 'One-Click' })
   expect(await find()).toMatchObject({ state: 'unsubscribed' })
 })

@@ -171,6 +171,7 @@ export function createEnrolments(host: CourseHost) {
       const found = read && (await store.findById(read.id))
       if (found) await prefer(found, wanted)
     },
+    isGenuine: (link: LinkParts) => readLink(link) !== undefined,
     /** Never tells whether the link was genuine. */
     unsubscribe: byLink('unsubscribe'),
     /** Undoes an unsubscribe made through this very link; never tells whether it did. */

@@ -144,16 +144,17 @@ export const unsubscribeRoute = (platform: ResolvedPlatform) =>
         if (needsButton(c, platform.unsubscription ?? 'link'))
           return c.wantsJson ? { status: 'unchanged' as const } : htmlResponse(unsubscribePage(c.frame, page))
         const link = { s: c.query('s') ?? '', t: c.query('t') ?? '' }
+        const opened = await course()
+        // What anybody can ask for raises no alert.
+        c.isForged = !opened.isGenuine(link) || undefined
         const fields = c.request.method === 'POST' ? await c.form() : {}
         // Mail providers unsubscribe for many readers; what only readers do is limited as subscribing is.
         const isByReader = fields.undo === '1' || fields.preferences === '1'
         const retryAfterSeconds = isByReader ? secondsOf(changes.take(subscribe, c.client).retry) : 0
         if (retryAfterSeconds > 0) {
-          // Anybody can have this answer, so it raises no alert.
           c.isForged = true
           throw new PlatformError('rate_limited', 'Too many changes; try again later.', { retryAfterSeconds })
         }
-        const opened = await course()
         if (fields.preferences === '1') {
           await opened.preferByLink(link, parseWith(Preferences, fields))
           if (fields.undo !== '1') return htmlResponse(preferredPage(c.frame))
