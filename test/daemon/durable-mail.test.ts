@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/durations.ts'
+import type { Directory } from '../../src/core/mail/definition.ts'
 import { suppressionChange } from '../../src/core/mail/feedback/store.ts'
 import { LINES, type Message, type Outcome } from '../../src/core/mail/mailer.ts'
 import type { MailParts, SendEmailInput } from '../../src/core/mail/send-email.ts'
@@ -40,7 +41,15 @@ async function world(kind: 'memory' | 'sqlite' | 'postgres', transport = 'test')
   const moved = new Set<string>()
   const { promise: hanging, resolve: release } = Promise.withResolvers<Outcome>()
   let answer: () => Outcome | Promise<Outcome> = () => ({ kind: 'sent', id: 'provider-1' })
-  const open = (env: Record<string, string> = {}, compiled = learning.mails.compiled) => {
+  const directory: Directory = {
+    ...store.directory,
+    async findLoginRequest({ id }) {
+      if (broken.has(id)) throw new TypeError('the record is no longer there')
+      const address = `${id}@example.${moved.has(id) ? 'net' : 'org'}`
+      return gone.has(id) ? undefined : { address, url: LINK }
+    },
+  }
+  const open = (env: Record<string, string> = {}, compiled = learning.mails.compiled, own = true) => {
     const platform = openPlatform({
       env: {
         NEXT_PUBLIC_SITE_URL: 'https://www.example.com',
@@ -59,14 +68,7 @@ async function world(kind: 'memory' | 'sqlite' | 'postgres', transport = 'test')
         }),
         kind: transport,
       },
-      directory: {
-        ...store.directory,
-        async findLoginRequest({ id }) {
-          if (broken.has(id)) throw new TypeError('the record is no longer there')
-          const address = `${id}@example.${moved.has(id) ? 'net' : 'org'}`
-          return gone.has(id) ? undefined : { address, url: LINK }
-        },
-      },
+      ...(own && { directory }),
     })
     onTestFinished(() => {
       release(DOWN)
@@ -587,6 +589,24 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
     expect(await byHand(it.address, 'SELECT address, payload, reason FROM message')).toEqual([
       { address: null, payload: '', reason: 'its record is gone' },
     ])
+  })
+
+  test('a sign-in mail about a record of a program’s own directory waits for that program, whoever looks before', async () => {
+    const it = await world(kind)
+    it.answer(() => DOWN)
+    const [program, beside] = [it.open(), it.open({}, undefined, false)]
+    await byHand(
+      it.address,
+      `INSERT INTO login_request (id, address, url, expires_at) VALUES ('row', 'row@example.org', '${LINK}', ${NOW + DAY_MS})`,
+    )
+    await program.signIn('alan')
+    await beside.signIn('row')
+    await it.sent(2)
+    it.pass(MINUTE_MS)
+    it.takes('later')
+    expect(await beside.deliver()).toBe(1)
+    expect(await program.deliver()).toBe(1)
+    expect(it.messages.slice(2).map(({ to }) => to.address)).toEqual(['row@example.org', 'alan@example.org'])
   })
 
   test('an erasure removes what has not left', async () => {

@@ -52,7 +52,8 @@ export interface MessageSettlement extends Pick<Attempted<QueuedMessage>, 'claim
 export interface MessageStore<Settlement = MessageSettlement> {
   /** Takes up to `limit` messages that are due, and those whose process did not record an outcome before its lease ended; while it is `quiet`, of notices only what operators say. */
   claimMessages(
-    input: Omit<Asked, 'retries'> & Pick<QueuedMessage, 'stream'> & { readonly quiet?: boolean },
+    input: Omit<Asked, 'retries'> &
+      Pick<QueuedMessage, 'stream'> & { readonly quiet?: boolean } & Pick<MessageHost, 'ownDirectory'>,
   ): Promise<readonly QueuedMessage[]>
   keepMessages(input: {
     readonly messages: readonly QueuedMessage[]
@@ -68,6 +69,8 @@ export interface MessageHost<Settlement extends MessageSettlement = MessageSettl
   readonly held: Held
   /** Ends a run after the mails in hand. */
   readonly signal: AbortSignal
+  /** This process finds the records of a program's own directory, and mails about them are for it alone. */
+  readonly ownDirectory?: boolean | undefined
 }
 
 export function messageEngine<Settlement extends MessageSettlement>(
@@ -97,7 +100,13 @@ export function messageEngine<Settlement extends MessageSettlement>(
       return hold && heldReason(hold)
     },
     jobOf: messageJob,
-    claim: async (asked) => store.claimMessages({ stream: name, quiet: await isQuiet(), ...asked }),
+    claim: async (asked) =>
+      store.claimMessages({
+        stream: name,
+        quiet: await isQuiet(),
+        ownDirectory: host.ownDirectory,
+        ...asked,
+      }),
     keep: (messages, leaseMs) => store.keepMessages({ messages, leaseMs }),
     async prepare(message) {
       const now = clock.now()

@@ -38,7 +38,12 @@ export interface MailPayload
   readonly slots?: Mail['slots']
   /** Contents in base64. */
   readonly attachments?: readonly (Omit<Attachment, 'content'> & { readonly content: string })[] | undefined
-  readonly record?: { readonly asker: Identity; readonly inputs: Readonly<Record<string, string>> }
+  /** `own`: of a program's own directory, which no process beside it has. */
+  readonly record?: {
+    readonly asker: Identity
+    readonly inputs: Readonly<Record<string, string>>
+    readonly own?: boolean | undefined
+  }
 }
 
 export interface BegunMail {

@@ -58,10 +58,12 @@ export function openTransactionalMail(
     Pick<Host, 'clock' | 'log'> & {
       readonly mails: Pick<MailSet, 'definitions' | 'compiled'>
       readonly held?: Held
+      /** The directory is the program's own, and not the tables of the store. */
+      readonly ownDirectory?: boolean
       readonly siteUrl: string
     },
 ) {
-  const { mails, held = async () => undefined, siteUrl, clock, log, ...given } = options
+  const { mails, held = async () => undefined, siteUrl, clock, log, ownDirectory, ...given } = options
   const absolute = (url: string) => {
     const inside = recordUrl(url, siteUrl)
     if (inside === undefined)
@@ -130,7 +132,7 @@ export function openTransactionalMail(
     const { allowance } = definitionOf(template) ?? {}
     const now = clock.now()
     const mail = { template, slots, about, to: mailbox, date: new Date(now) }
-    const record = allowance === 'sign-in' ? { asker, inputs } : undefined
+    const record = allowance === 'sign-in' ? { asker, inputs, own: ownDirectory } : undefined
     const how = { key, now, identity, allowance, isStored: kept.queue !== undefined, record }
     return sendOnce({ mailer, compiled: mails.compiled }, kept, mail, how)
   }

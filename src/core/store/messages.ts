@@ -21,7 +21,11 @@ export const TEXTS = {
       outcome = NULL, reason = NULL, unknown_since = NULL, done_at = NULL
     WHERE message.done_at IS NOT NULL RETURNING fence`,
   supersede: `DELETE FROM message WHERE subscription = @subscription AND stream = 'confirmation' AND id <> @id`,
-  due: dueText('stream = @stream', "channel = 'announced'", ' OR next_attempt_at > @far'),
+  due: dueText(
+    `stream = @stream AND (CAST(@ownDirectory AS boolean) IS TRUE OR payload NOT LIKE '%"own":true%')`,
+    "channel = 'announced'",
+    ' OR next_attempt_at > @far',
+  ),
   // Found with a lease that has ended: the attempt before was lost, and may have delivered it since it was claimed. An
   // alert keeps the time that it is planned for.
   claim: `UPDATE message SET fence = fence + 1, lease_until = @leaseNow + @leaseMs,

@@ -108,6 +108,7 @@ export function openCoursePart(
         exhaustedAt = clock.monotonic()
       },
       again: async (...asked) => (await transactionalMail()).again(...asked),
+      ownDirectory: directory !== undefined,
       ...(await keys()),
       ...(pacer && { pace: pacer }),
       held,
@@ -137,6 +138,7 @@ export function openCoursePart(
     return openTransactionalMail(mailer, await openKept(opened), {
       mails: platform.mails,
       directory: directory ?? opened.directory,
+      ownDirectory: directory !== undefined,
       held,
       async confirmAgain(email) {
         const address = parseAddress(email)
