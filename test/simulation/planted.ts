@@ -399,8 +399,8 @@ const PLANTED: Readonly<Record<string, readonly Planted[]>> = {
   'delivery/messages.ts': [
     [
       'leaves a confirmation to the process that stored it',
-      'claim: async (asked) => store.claimMessages({ stream: name, quiet: await isQuiet(), ...asked }),',
-      'claim: async () => [],',
+      'store.claimMessages({ stream: name, quiet: await isQuiet(), ownDirectory, ...asked }),',
+      '[],',
     ],
     [
       'hands over a confirmation that another process has in hand',

@@ -85,7 +85,7 @@ export function messageEngine<Settlement extends MessageSettlement>(
     readonly settlementOf: (settlement: MessageSettlement, attempted: Attempted<QueuedMessage>) => Settlement
   },
 ): Engine<QueuedMessage> {
-  const { clock, log, store, mailer, signal } = host
+  const { clock, log, store, mailer, signal, ownDirectory } = host
   const { mailOf, gone, expired, settlementOf, pace, lastLook, isQuiet = async () => false } = input
   const { name } = input.stream
   const event = name.replaceAll('-', '_')
@@ -101,12 +101,7 @@ export function messageEngine<Settlement extends MessageSettlement>(
     },
     jobOf: messageJob,
     claim: async (asked) =>
-      store.claimMessages({
-        stream: name,
-        quiet: await isQuiet(),
-        ownDirectory: host.ownDirectory,
-        ...asked,
-      }),
+      store.claimMessages({ stream: name, quiet: await isQuiet(), ownDirectory, ...asked }),
     keep: (messages, leaseMs) => store.keepMessages({ messages, leaseMs }),
     async prepare(message) {
       const now = clock.now()
