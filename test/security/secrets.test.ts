@@ -13,6 +13,7 @@ test('no secret is compared by a comparison that stops at the first difference',
   const faults: string[] = []
   for (const file of globSync('src/**/*.ts')) {
     const text = readFileSync(file, 'utf8')
+    if (!text.includes('.reveal()')) continue
     const check = (
       node: { start: number; end: number },
       parts: readonly { start: number; end: number }[],
