@@ -30,7 +30,7 @@ const learningSampleHealth: SampleHealth = {
     trouble('api', 'job_store', 'failing', 61.4, 0.7, 'the check failed'),
     trouble('web', 'api', 'failing', 61.4, 0.7, 'is failing'),
     trouble('agent', 'api', 'failing', 61.4, 0.7, 'is failing'),
-    trouble('web', 'mail', 'degraded', 33.2, 30, 'the check failed'),
+    trouble('web', 'mail', 'degraded', 33.2, 3, 'the check failed'),
     trouble('web', 'payments', 'failing', 12.5, 2.1, 'cannot be reached'),
     trouble('web', 'mail', 'degraded', 4.1, 3, 'no answer in time'),
   ],
@@ -58,7 +58,7 @@ export function recordLearningDays(
       record: ({ at, observations }) => {
         const isEnd = at > last - 20 * MINUTE_MS
         const credit = observations[0]?.credit
-        const skipped = Object.entries(NOT_CONFIGURED).flatMap(([service, probes]) =>
+        const skipped = Object.entries(isEnd ? NOT_CONFIGURED : {}).flatMap(([service, probes]) =>
           probes.map((probe) => ({
             service,
             probe,
