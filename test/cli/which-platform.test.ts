@@ -244,7 +244,7 @@ test('a daemon refused for the file of a secret alerts once, names the file, and
   const cwd = await emptyFolder()
   const { url: hook, told } = await alertWebhook()
   const start = (env: Record<string, string>, service = 'web') =>
-    platformctl(['daemon', '--service', service, '--data', 'data'], {
+    command(['daemon', '--service', service, '--data', 'data'], {
       cwd,
       env: { ALERT_WEBHOOK_URL: hook, XDG_STATE_HOME: cwd, ...env },
     })
