@@ -250,7 +250,7 @@ test.skipIf(process.platform === 'win32')(
   async () => {
     const { at, folder, address } = await backedUp(true)
     const database = new Database(address.file)
-    database.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000)
+    database.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
     INSERT INTO suppression SELECT hex(randomblob(32)), i FROM n`)
     database.close()
     const busy = `.platformctl-${hostname().replace(/[^\w.]/g, '_')}-${process.ppid}-abcdef`
@@ -259,23 +259,19 @@ test.skipIf(process.platform === 'win32')(
     const backup = [bin, 'db', 'backup', at('c.sqlite.zst'), '--data', folder]
     const open = 'umask 000; exec "$0" -- "$@"'
     const running = execa('sh', ['-c', open, process.execPath, ...backup], { reject: false })
-    let ended = false
-    void running.finally(() => {
-      ended = true
-    })
-    const isNew = (name: string) => !before.has(name) && !/-(?:wal|shm)$/.test(name)
-    let left: string[] = []
-    while (left.length === 0 && !ended) left = (await readdir(folder)).filter(isNew)
+    const made = async () =>
+      (await readdir(folder)).filter((name) => !before.has(name) && !/-(?:wal|shm)$/.test(name))
+    await expect.poll(made, { interval: 2 }).not.toEqual([])
     running.kill('SIGKILL')
     expect((await running).signal).toBe('SIGKILL')
-    left = (await readdir(folder)).filter(isNew)
+    const left = await made()
     expect(left).toEqual([expect.stringMatching(/^\.platformctl-.*-\d+-\w{6}$/)])
     expect((await stat(at(String(left[0])))).mode & 0o777).toBe(0o700)
     for (const file of await readdir(at(String(left[0]))))
       expect((await stat(path.join(at(String(left[0])), file))).mode & 0o777).toBe(0o600)
     const next = await command(['db', 'backup', 'd.sqlite.zst', '--data', folder], { cwd: folder })
     expect(next).toMatchObject({ exitCode: 0, stderr: '' })
-    expect((await readdir(folder)).filter(isNew)).toEqual(['d.sqlite.zst'])
+    expect(await made()).toEqual(['d.sqlite.zst'])
     expect(await readdir(folder)).toContain(busy)
   },
 )
