@@ -144,8 +144,8 @@ test('check passes without the file of a witness, and reports one that was chang
 })
 
 test('check tells of a change of the definition, and init again writes nothing', async () => {
-  const { folder, anew, made, put } = await pottery()
-  await anew('init kubernetes')
+  const { folder, run, anew, made, put } = await pottery()
+  await run('init kubernetes')
   await put('services.ts', "export const shop = { shop: { port: 4100, address: 'SHOP_URL' } }\n")
   expect(await anew('check')).toMatchObject({
     exitCode: 1,
@@ -155,7 +155,7 @@ test('check tells of a change of the definition, and init again writes nothing',
   expect((await anew('init kubernetes')).exitCode).toBe(1)
   expect(await made('kubernetes/platform.yaml')).toBe(before)
   await rm(path.join(folder, 'deploy'), { recursive: true })
-  expect(await anew('check')).toMatchObject({
+  expect(await run('check')).toMatchObject({
     exitCode: 2,
     stderr: expect.stringMatching(/there are no files to check: .*deploy init writes them/),
   })
@@ -232,7 +232,7 @@ test('an image has the modules that the definition imports, directly or not, onc
 })
 
 test('a unit installs the packages that the lock file names, and those that the definition imports', async () => {
-  const { folder, anew, made, put } = await pottery()
+  const { folder, run, anew, made, put } = await pottery()
   const lock = (...names: string[]) => {
     const packages = names.map((name) => [
       `node_modules/${name}`,
@@ -240,9 +240,9 @@ test('a unit installs the packages that the lock file names, and those that the 
     ])
     return put('package-lock.json', JSON.stringify({ packages: Object.fromEntries(packages) }))
   }
-  const unit = async () => {
+  const unit = async (by = run) => {
     await rm(path.join(folder, 'deploy'), { recursive: true, force: true })
-    expect(await anew('init systemd')).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(await by('init systemd')).toMatchObject({ exitCode: 0, stderr: '' })
     return await made('systemd/platformctl.service')
   }
   const copies = (files: string) => new RegExp(`^# +cp -R --parents .* ${files} /srv/platform\n`, 'm')
@@ -262,7 +262,7 @@ test('a unit installs the packages that the lock file names, and those that the 
     'services.ts',
     "import { port } from './port.mts'\nexport const shop = { shop: { port, address: 'SHOP_URL' } }\n",
   )
-  const imported = await unit()
+  const imported = await unit(anew)
   expect(imported).toMatch(copies('package.json package-lock.json vendor/own-tools-0.3.0.tgz'))
   expect(imported).toContain(installs)
 })

@@ -134,12 +134,11 @@ export async function courseWith(
     return tokenHash
   }
   // One after the other in time, so that there is a first and a last.
-  const all = Array.from({ length: people }, async (_, n) => {
+  for (let n = 0; n < people; n += 1) {
     const identity = `p${n}@example.com`
     const person = { course: 'quantum', identity, mailboxKey: identity, address: identity }
     await store.course.enrol({ ...person, id: `person-${n}`, begin, now: now - people + n })
-  })
-  await Promise.all(all)
+  }
   // Load the lazy modules now: virtual time would not wait for them.
   await compiledMails()
   const course = open(store.course)

@@ -4,10 +4,9 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { blend, parseColour } from '../../../src/core/colour.ts'
 import { compileTemplate } from '../../../src/core/mail/compile/compile.ts'
-import { lintCompiled, lintMails } from '../../../src/core/mail/lint/lint.ts'
+import { lintCompiled } from '../../../src/core/mail/lint/lint.ts'
 import { LINT_RULES, type LintRule } from '../../../src/core/mail/lint/rules.ts'
 import { PAGES } from '../../../src/daemon/routes.ts'
-import { learning } from '../../../src/presets/learning/platform.ts'
 import { MAILS } from '../../support/learning.ts'
 
 const folder = fileURLToPath(new URL('../../../templates', import.meta.url))
@@ -117,14 +116,6 @@ test('every rule about one mail that compiles has a mail that breaks it', () => 
   const covered = new Set<string>(FAULTS.flatMap(([, broken]) => broken.map(([id]) => id)))
   const rest = Object.keys(LINT_RULES).filter((id) => !covered.has(id))
   expect(rest).toEqual(['template-broken', 'template-unused', 'translation-missing', 'language-unspoken'])
-})
-
-test('the mails of the package pass, with no warning', async () => {
-  const { ok, mails, findings } = await lintMails(learning.mails, shown, PAGES)
-  expect(ok).toBe(true)
-  expect(mails).toHaveLength(14)
-  for (const { htmlBytes } of mails) expect(htmlBytes).toBeLessThanOrEqual(40 * 1024)
-  expect(findings.filter(({ severity }) => severity !== 'notice')).toEqual([])
 })
 
 test('what is half transparent counts as painted, and what is no color as unknown', () => {
