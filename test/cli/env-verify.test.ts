@@ -219,6 +219,10 @@ test('a build stamp and what the definition marks may differ on each replica', a
   )
   expect(bare).toMatchObject({ code: 0, stdout: expect.stringMatching(/^::warning .*POD/m) })
   expect(bare.stdout).not.toContain('::error')
+  // An older build does not know it yet.
+  const older = resolvePlatform({ preset: 'base' }, { folder: '/' })
+  const before = `web=${await running(ENV, older)}`
+  expect(await verify({ ...FILE, POD: 'c' }, ['--url', before], platform)).toMatchObject({ code: 0 })
   const third = await url({ POD: 'a', REGION: 'us' })
   // It is not the first two that differ.
   const { code, stdout } = await verify(file, ['--url', `web=${first},${second},${third}`], platform)

@@ -421,8 +421,8 @@ test.each([[undefined], [null], [3], ['kiln'], [[]], [() => undefined]])('%s is 
 })
 
 test('every fault of a definition is given at once', () => {
-  const definition = { ...ceramics(), name: 3, mails: 3, folder: 3 }
-  expect(faultsOf(definition).map(({ path }) => path)).toEqual(['name', 'mails', 'folder'])
+  const definition = { ...ceramics(), nam: 3, mail: 3, name: 3, mails: 3, folder: 3 }
+  expect(faultsOf(definition).map(({ path }) => path)).toEqual(['nam', 'mail', 'name', 'mails', 'folder'])
 })
 
 test('for any definition the check gives faults and never throws', () => {

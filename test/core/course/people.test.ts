@@ -195,6 +195,8 @@ test.each(['start', 'latest'] as const)(
     )
     const { people } = reading(`address,course,${CONSENT},sent_lessons\n${lines.join('')}`)
     await all(it.course.admit(people, { dryRun: false, file: 'people.csv' }, OPS))
+    const needs = follow === 'latest' ? 2 : 0
+    expect(await byHand(it.address, 'SELECT needs FROM subscription')).toEqual([{ needs }, { needs }])
     for (let day = 0; day < 4; day += 1) {
       await it.course.dispatch({ limit: 10 })
       it.pass(DAY_MS)
@@ -296,7 +298,7 @@ g@example.com,choir,02/01/2026,form,,,,,
 h@example.com,choir,2036-01-02,form,,,,,
 i@example.com,choir,2026-01-02,form,,,,gone,
 j@example.com,choir,2026-01-02,form,,,,,soon
-ADA@example.com,choir,2026-01-02,form,,,,,
+ADA@example.com,,2026-01-02,form,,,,,
 k@example.com,,,,,,,unsubscribed,
 l@example.com,,,,,,,unconfirmed,
 m@example.com,choir,${inDays(2)},form,,,,,

@@ -68,7 +68,10 @@ test('an enrolment sets the course, its times and its subscriber’s zone and la
   })
   const over = record(taken, settle(claim, { kind: 'permanent', hardBounce: false, reason: 'no' }, NOWS))
   if (over === undefined) throw new Error('the claim holds')
-  const again = enrol({ ...over, sentDays: [1, 2, 3], lastSentAt: 5, unsubscribedAt: 6 }, begin)
+  const again = enrol(
+    { ...over, sentDays: [1], sentLessons: ['a'], needs: 2, lastSentAt: 5, unsubscribedAt: 6 },
+    begin,
+  )
   expect(again).toEqual({ ...enrolled, enrolment: 2, fence: over.fence + 1, claimedBy: 'call-1' })
 })
 const NOWS = { now: NOW + 2 * HOUR, fraction: 0, next: undefined }
