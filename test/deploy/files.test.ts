@@ -82,7 +82,7 @@ async function unknownFields(files: Readonly<Record<string, readonly Manifest[]>
     `import type { I${document.kind} as T${index} } from 'kubernetes-models/${KINDS[document.kind][1]}'\nexport const d${index}: T${index} = ${JSON.stringify(document)}\n`
   for (const [file, documents] of Object.entries(files))
     await writeFile(path.join(folder, file), documents.map(typed).join(''))
-  const options = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'nodenext', '--types', 'node']
+  const options = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'nodenext', '--lib', 'es2022']
   const tools = { preferLocal: true, localDir: root, reject: false } as const
   const { stdout } = await execa('tsc', [...options, ...Object.keys(files)], { cwd: folder, ...tools })
   return stdout
