@@ -78,10 +78,13 @@ export async function addressOf(kind: StoreKind): Promise<Address | undefined> {
   return { kind, url: secret(wayTo(await (await postgresServer()).createDatabase(await migratedDatabase()))) }
 }
 
-/** A new database of PostgreSQL: empty, or with an empty store. */
-export async function newDatabase(holds: 'nothing' | 'a store' = 'nothing') {
+/** A new database of PostgreSQL: empty, with an empty store, or with what one holds that nobody has open. */
+export async function newDatabase(holds?: 'a store' | URL) {
   const server = await postgresServer()
-  const url = holds === 'nothing' ? await server.createDatabase() : (await addressOf('postgres')).url.reveal()
+  const url =
+    holds === 'a store'
+      ? (await addressOf('postgres')).url.reveal()
+      : await server.createDatabase(holds?.href)
   const name = new URL(url).pathname.slice(1)
   const address: PostgresAddress = { kind: 'postgres', url: secret(url) }
   return {

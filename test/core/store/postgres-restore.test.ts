@@ -21,12 +21,10 @@ const EVERYBODY = ['ada', 'grace', 'joan', 'mary', 'erin', 'rose']
 const JOAN = suppressionHash(KEY, 'joan@example.com')
 
 /** A store on a server, a dump of it, and what happened afterwards. */
-async function dumped() {
-  const { address, url, query, administer, name } = await newDatabase('a store')
-  /** By one connection, however many statements. */
+async function makeDumped(): Promise<URL> {
+  const { address, url, query } = await newDatabase('a store')
   const sql = (...statements: string[]) => query(statements.join(';'))
-  const open = () => openStore(address)
-  const store = await open()
+  const store = await openStore(address)
   const { course } = store
   await store.getOrCreate('address_key', () => KEY)
   for (const name of EVERYBODY) await subscribe(store, name, NOW)
@@ -37,10 +35,9 @@ async function dumped() {
     `INSERT INTO platformctl.organisation VALUES ('o', 'Org')`,
     `INSERT INTO platformctl.organisation_invite VALUES ('i', 'o', 'Joan@Example.com', 'https://x')`,
   )
-  const dumps = dumpsOf(sql)
   const hold = { streams: ['mail'], reason: 'wrong texts' } as const
   await store.sending.pause({ ...hold, now: NOW, audit: audited('pause', NOW) })
-  await dumps.dump('dump')
+  await dumpsOf(sql).dump('dump')
   await store.sending.resume({ ...hold, now: NOW + 1, audit: audited('resume', NOW + 1) })
   await course.claimDue({ now: NOW, limit: 1, retries: 1, leaseMs: 60_000, call: 'c' })
   await course.unsubscribe({ id: 'ada', now: NOW + 1 })
@@ -58,6 +55,19 @@ async function dumped() {
   await store.sentMail.begin({ key: 'welcome', now: NOW + 1, recipient: 'r', caps: [], content: 'c' })
   await store.sentMail.recordSent({ key: 'welcome', id: 'sent', now: NOW + 1 })
   await store.close()
+  return new URL(url)
+}
+
+let made: Promise<URL> | undefined
+
+/** A copy of that for one test. */
+async function dumped() {
+  made ??= makeDumped()
+  const { address, url, query, administer, name } = await newDatabase(await made)
+  /** By one connection, however many statements. */
+  const sql = (...statements: string[]) => query(statements.join(';'))
+  const open = () => openStore(address)
+  const dumps = dumpsOf(sql)
   /** Puts the dump in the place of the store; `kept` is the schema that holds the replaced one. */
   const restore = async (kept?: string) => {
     if (kept !== undefined) await dumps.dump(kept)
