@@ -139,6 +139,13 @@ describe.each(KEPT)('the schedule on %s', (kind) => {
     expect(await it.course.dispatch({ limit: 1 })).toMatchObject({ sent: 1 })
   })
 
+  test('a lesson that a clock ahead has sent holds up no overdue one', async () => {
+    const it = await schedule()
+    it.pass(4 * DAY_MS)
+    await it.open(it.store.course, { aheadMs: 3 * HOUR_MS }).dispatch({ limit: 10 })
+    expect(await it.minute()).toBe(2)
+  })
+
   test('who becomes due within the pause of others is sent to alone', async () => {
     const it = await schedule()
     expect(await it.minute(4 * DAY_MS)).toBe(2)

@@ -60,6 +60,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     // What comes with one that is known takes effect all the same.
     const later = eventOf('soft-bounce', { name: 'grace' })
     expect(await apply(store, [bounce, later], NOW + HOUR)).toMatchObject({ changed: 1, repeated: 1 })
+    expect((await store.course.history('id-grace')).at(-1)).toMatchObject({ kind: 'soft-bounce', at: NOW })
     expect((await due(store)).map(({ id }) => id)).toEqual(['id-grace'])
     expect(await store.course.findById('id-ada')).toMatchObject({
       state: 'unsubscribed',
@@ -388,12 +389,16 @@ describe.each(STORES)('on the store %s', (kind) => {
     await confirmed(store)
     const identity = 'ada@example.com'
     await apply(store, [eventOf('complaint')])
-    await store.course.erase(erasureOf('ada', suppressionHash(KEY, identity), NOW + 1))
+    const hash = suppressionHash('an earlier key', identity)
+    await store.course.erase(erasureOf('ada', hash, NOW + 1))
     expect(await store.feedback.find(identity)).toBeUndefined()
     expect(await store.feedback.listSuppressed(10)).toEqual([])
-    expect((await store.feedback.find(identity, erasureHashes(identity)))?.suppression).toEqual({
-      ...{ cause: 'complaint', at: NOW, source: 'postmark', reason: 'the address was erased' },
-    })
+    const found = async () => (await store.feedback.find(identity, [hash]))?.suppression
+    const kept = { cause: 'complaint', at: NOW, source: 'postmark', reason: 'the address was erased' }
+    expect(await found()).toEqual(kept)
+    // Also beside a row of a process that has another key.
+    await hear(store, [eventOf('soft-bounce')], { now: NOW })
+    expect(await found()).toEqual(kept)
   })
 
   test('feedback that two processes take at the same moment takes effect once, and none is lost', async () => {
