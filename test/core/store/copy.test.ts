@@ -10,6 +10,7 @@ import { openAnalyticsStore, openStore } from '../../../src/core/store/open.ts'
 import type { Steps } from '../../../src/core/store/sql.ts'
 import { performer } from '../../../src/core/store/sqlite/sql.ts'
 import { besides, waiting } from '../../support/beside.ts'
+import { emptyFolder } from '../../support/folder.ts'
 import { command } from '../../support/in-process.ts'
 import { begin } from '../../support/learning.ts'
 import { newDatabase, newFile } from '../../support/stores.ts'
@@ -17,10 +18,9 @@ import { subscribe } from '../../support/subscribers.ts'
 
 const NOW = Date.UTC(2026, 10, 21)
 
-/** An SQLite store with a row in every table, in one of them more than a page, and an empty database. */
-async function stores() {
+/** An SQLite store with a row in every table, in one of them more than a page. */
+async function makeFile(): Promise<Buffer> {
   const file = await newFile('platform.sqlite')
-  const cwd = path.dirname(file)
   const store = await openStore({ kind: 'sqlite', file })
   for (const name of ['ada', 'grace']) await subscribe(store, name, NOW)
   await store.close()
@@ -53,7 +53,24 @@ async function stores() {
     INSERT INTO status_update VALUES ('u', 'i', 4, 'Seen', 'identified', 'ops');
     INSERT INTO notice VALUES (1, 'i', 'opened', 2, '{"from":1}', 1);`)
   database.close()
-  const { url, address, query } = await newDatabase()
+  return readFile(file)
+}
+
+let whole: Promise<Buffer> | undefined
+let copied: Promise<URL> | undefined
+
+/** That store, and a database: empty, or with a copy of it. */
+async function stores(isCopied = false) {
+  const cwd = await emptyFolder()
+  const file = path.join(cwd, 'platform.sqlite')
+  whole ??= makeFile()
+  await writeFile(file, await whole, { mode: 0o600 })
+  if (isCopied)
+    copied ??= stores().then(async ({ url, copy }) => {
+      await copy('--to', url)
+      return new URL(url)
+    })
+  const { url, address, query } = await newDatabase(isCopied ? await copied : undefined)
   return {
     file,
     url,
@@ -268,8 +285,7 @@ function rowsOf(file: string) {
 }
 
 test('a store comes back from PostgreSQL into a file with every row of every table, and works there', async () => {
-  const { file, url, copy, back, query } = await stores()
-  await copy('--to', url)
+  const { file, back, query } = await stores(true)
   const returned = `${file}.returned`
   const isRoot = process.getuid?.() === 0
   if (isRoot) await chown(path.dirname(file), 65534, 65534)
@@ -289,8 +305,7 @@ test('a store comes back from PostgreSQL into a file with every row of every tab
 })
 
 test('the way back into a file leaves an existing file as it is, and is refused while a daemon has the database', async () => {
-  const { file, url, address, copy, back, query } = await stores()
-  await copy('--to', url)
+  const { file, address, back, query } = await stores(true)
   const before = await readFile(file)
   expect(await back('sqlite:platform.sqlite')).toMatchObject({
     exitCode: 1,
@@ -345,10 +360,9 @@ test('a daemon is seen also where STORE_URL gives its connections a name of its 
 })
 
 test('addresses that unsubscribed or bounced while the store was in PostgreSQL stay out when an older backup of the file is restored', async () => {
-  const { file, url, copy, back, query } = await stores()
+  const { file, back, query } = await stores(true)
   const db = (...args: string[]) => command(['db', ...args, '--data', '.'], { cwd: path.dirname(file) })
   expect(await db('backup', 'older.sqlite')).toMatchObject({ exitCode: 0 })
-  await copy('--to', url)
   await query(
     `UPDATE platformctl.subscription SET state = 'unsubscribed', unsubscribed_at = ${NOW + 5}, next_attempt_at = NULL WHERE id = 'grace'`,
   )
@@ -410,8 +424,7 @@ const LATE_SQL = `DO $$ BEGIN
   END $$`
 
 test('a change that waits for the database while it is copied or compared is not lost: the copy is refused, and no file is left', async () => {
-  const { file, url, copy, back } = await stores()
-  await copy('--to', url)
+  const { file, url, back } = await stores(true)
   const late = await besides(url)
   const withLate = async (...args: string[]) => {
     const writing = late.query(LATE_SQL)
