@@ -6,6 +6,7 @@ import path from 'node:path'
 import { execa } from 'execa'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { takeConfigWords } from '../../src/cli/choose-platform.ts'
+import { ceramics } from '../platform/ceramics.ts'
 import { platformctl } from '../support/cli.ts'
 import { command } from '../support/in-process.ts'
 import { serve } from '../support/servers.ts'
@@ -21,33 +22,10 @@ const write = (name: string, text: string) => writeFile(path.join(folder, name),
 const spawn = (args: string[]) => platformctl(args, { cwd: folder })
 const run = (args: string[]) => command(args, { cwd: folder })
 
+const { preset, name, services, groups, probes } = ceramics()
 const KILN = `import { definePlatform } from 'platformctl/config'
 
-export default definePlatform({
-  preset: 'base',
-  name: 'Kiln School',
-  services: { web: {}, bookings: { address: 'BOOKINGS_URL', health: '/healthz', format: 'status' } },
-  groups: {
-    kiln: {
-      services: ['web'],
-      unlocks: 'kiln bookings',
-      absent: 'bookings are shown as unavailable',
-      variables: {
-        KILN_API_KEY: { kind: 'secret' },
-        KILN_API_SECRET: { kind: 'secret' },
-        KILN_REGION: { kind: 'enum', of: ['eu', 'us'], default: 'eu' },
-      },
-      rules: [{ allOrNone: ['KILN_API_KEY', 'KILN_API_SECRET'] }],
-    },
-    bookings: {
-      services: ['web'],
-      unlocks: 'the booking calendar',
-      absent: 'the calendar is hidden',
-      variables: { BOOKINGS_URL: { kind: 'url', example: 'http://bookings.internal:4000' } },
-    },
-  },
-  probes: { kiln: { service: 'web', group: 'kiln', http: 'https://api.kiln.example/ping' } },
-})
+export default definePlatform(${JSON.stringify({ preset, name, services, groups, probes })})
 `
 const CANARY = 'canary-71d0'
 
