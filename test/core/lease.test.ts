@@ -7,7 +7,9 @@ const SECOND = 1000
 /** A lease asks nothing of a claim but that it is the same one. */
 const CLAIM = { id: 'ada' } as Claim
 
-function leaseOf({ patienceMs = 30 * SECOND, keep = async () => {} } = {}) {
+type Time = ReturnType<typeof virtualTime>
+
+function leaseOf({ patienceMs = 30 * SECOND, keep = async (_: Time) => {} } = {}) {
   const time = virtualTime(0)
   const kept: number[] = []
   let expiredAt: number | undefined
@@ -19,7 +21,7 @@ function leaseOf({ patienceMs = 30 * SECOND, keep = async () => {} } = {}) {
     patienceMs,
     keep: async () => {
       kept.push(time.elapsed())
-      await keep()
+      await keep(time)
     },
   })
   void lease.expired.then(() => {
@@ -65,6 +67,14 @@ test('while a message is out its claim is held anew 30 seconds before the end, a
   expect(expiredAt()).toBeUndefined()
   await pass(175 * SECOND)
   expect(expiredAt()).toBe(175 * SECOND)
+})
+
+test('a claim that a slow store has renewed is held from when the store was asked', async () => {
+  const keep = ({ clock }: Time) => clock.sleep(4 * SECOND)
+  const { lease, kept, pass } = leaseOf({ patienceMs: 600 * SECOND, keep })
+  lease.begin(CLAIM)
+  await pass(54 * SECOND)
+  expect([kept, lease.heldUntil()]).toEqual([[50 * SECOND], 140 * SECOND])
 })
 
 test('retries an unreachable store every five seconds, and ends the claim on time', async () => {

@@ -150,6 +150,18 @@ describe.each(KEPT)('on %s', (kind) => {
     expect(await it.sends()).toEqual([C])
   })
 
+  test('a changed course is taken to its followers at the next call, where the store failed at this one', async () => {
+    const it = await deployed(A, B, C)
+    await it.sends()
+    const failing = { ...it.store.course, review: () => Promise.reject(new Error('gone')) }
+    const course = it.open(failing, { catalog: following(B, C) })
+    await expect(course.dispatch({ limit: 10 })).rejects.toThrow('gone')
+    Object.assign(failing, it.store.course)
+    await course.dispatch({ limit: 10 })
+    const needs = await byHand(it.address, `SELECT needs FROM subscription WHERE course = 'pottery'`)
+    expect(needs).toMatchObject([{ needs: 2 }])
+  })
+
   test('a course that grows goes on for nobody who had finished it, or whose next lesson was due a month ago', async () => {
     const it = await deployed(A, B)
     await it.sends()

@@ -2,7 +2,9 @@ import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { auditEntry, type Operator } from '../../../src/core/audit.ts'
 import { systemRandom } from '../../../src/core/host.ts'
+import { releaseChange } from '../../../src/core/mail/feedback/store.ts'
 import { openMaintenance } from '../../../src/core/store/open.ts'
+import { byHand } from '../../support/by-hand.ts'
 import { NOW, storeWith } from '../../support/restoring.ts'
 import { addressOf, openTestStore, postgresServer } from '../../support/stores.ts'
 import { erasureOf, subscribe } from '../../support/subscribers.ts'
@@ -69,6 +71,15 @@ test.each(['sqlite', 'postgres'] as const)(
     expect(await store.course.findById('ada')).toBeDefined()
   },
 )
+
+test('an address whose release is not committed stays suppressed in the journal', async () => {
+  const it = await storeWith('ada')
+  await it.suppress('ada')
+  await byHand({ kind: 'sqlite', file: it.file }, 'DROP TABLE audit')
+  const release = releaseChange('ada@example.com', { at: NOW, reason: 'asked', source: 'operator' })
+  await expect(it.store.feedback.apply([release], NOW, entry('suppress'))).rejects.toThrow()
+  expect(await it.journalText()).not.toContain('released')
+})
 
 test('a restore keeps what operators did after the backup, and is in the log itself', async () => {
   const it = await storeWith('ada')
