@@ -424,6 +424,8 @@ test('no fingerprint is given without the token, a nonce, or a token that is lon
     const { status, text } = await ask(TOKEN, query)
     expect({ status, text }).toEqual({ status: 400, text: expect.stringContaining('openssl rand -hex 16') })
   }
+  // None of them waits in line.
+  expect((await ask(TOKEN)).status).toBe(200)
   const short = 'twenty-three-characters'
   expect(await opened({ ...ENV, HEALTH_DEEP_TOKEN: short }).ask(short)).toMatchObject({
     status: 400,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { trailing } from '../../src/core/calls.ts'
+import { spaced, trailing } from '../../src/core/calls.ts'
 
 const tick = () => new Promise<void>((resolve) => setImmediate(resolve))
 
@@ -51,4 +51,16 @@ test('in any order of requests and results: no stale answer, no overlap, no call
     }),
     { numRuns: 60 },
   )
+})
+
+test('a run that fails keeps none of the spaced ones after it from beginning', async () => {
+  let runs = 0
+  const run = async () => {
+    runs += 1
+    if (runs === 1) throw new Error('gone')
+    return runs
+  }
+  const call = spaced(run, { monotonic: () => runs * 1000, sleep: async () => {} })
+  await expect(call()).rejects.toThrow('gone')
+  expect(await call()).toBe(2)
 })

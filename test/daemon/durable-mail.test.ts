@@ -230,10 +230,10 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
       headers: expect.objectContaining({ 'X-PM-Message-Stream': 'bills' }),
       attachments: [{ name: 'Rechnung ä.pdf', type: 'application/pdf', content: PDF }],
     })
-    // Another file is another content, and so is another name or type of it, and none.
+    // Another file is another content, and so is another name or type of it, a second one, and none.
     const [file] = PARTS.attachments
     const other = { content: Buffer.alloc(PDF.length) }
-    for (const changed of [[other], [{ name: 'b.pdf' }], [{ type: 'text/plain' }], []]) {
+    for (const changed of [[other], [{ name: 'b.pdf' }], [{ type: 'text/plain' }], [{}, other], []]) {
       const attachments = changed.map((one) => ({ ...file, ...one }))
       expect(await next.mail.send('exam-passed', { ...mail, attachments })).toMatchObject({
         code: 'conflict',

@@ -251,6 +251,15 @@ test('an erasure is complete once the bytes of every form of the address are gon
   }
 })
 
+test('a lesson of a course that is gone is not counted as sent, because nothing would follow', async () => {
+  const it = await courseWith(1)
+  const parked = `problem_kind = 'parked', problem_reason = 'refused', problem_since = 1, next_attempt_at = NULL`
+  await byHand(it.address, `UPDATE subscription SET course = 'gone', ${parked}`)
+  const [{ id } = {}] = await byHand(it.address, 'SELECT id FROM subscription')
+  expect(await it.course.resolve(String(id), 'sent')).toBe(false)
+  expect(await it.course.resolve(String(id), 'retry')).toBe(true)
+})
+
 test('all that wait are resolved at once, however many there are', async () => {
   const it = await courseWith(501)
   const parked = `problem_kind = 'parked', problem_reason = 'refused', problem_since = 1, next_attempt_at = NULL`
