@@ -591,7 +591,7 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
     ])
   })
 
-  test('a sign-in mail about a record of a program’s own directory waits for that program, whoever looks before', async () => {
+  test('a sign-in mail is sent by processes that have the directory of its record, whoever looks before, and ended by any', async () => {
     const it = await world(kind)
     it.answer(() => DOWN)
     const [program, beside] = [it.open(), it.open({}, undefined, false)]
@@ -604,9 +604,19 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
     await it.sent(2)
     it.pass(MINUTE_MS)
     it.takes('later')
-    expect(await beside.deliver()).toBe(1)
+    it.gone.add('row')
     expect(await program.deliver()).toBe(1)
-    expect(it.messages.slice(2).map(({ to }) => to.address)).toEqual(['row@example.org', 'alan@example.org'])
+    expect(await beside.deliver()).toBe(1)
+    expect(it.messages.slice(2).map(({ to }) => to.address)).toEqual(['alan@example.org', 'row@example.org'])
+    // Of a program that is gone, it expires.
+    it.answer(() => DOWN)
+    await program.signIn('joan')
+    await it.sent(5)
+    it.pass(HOUR_MS)
+    await beside.deliver()
+    expect(await byHand(it.address, 'SELECT address, reason FROM message')).toEqual([
+      { address: null, reason: 'it could not be mailed in time' },
+    ])
   })
 
   test('an erasure removes what has not left', async () => {

@@ -69,7 +69,7 @@ export interface MessageHost<Settlement extends MessageSettlement = MessageSettl
   readonly held: Held
   /** Ends a run after the mails in hand. */
   readonly signal: AbortSignal
-  /** This process finds the records of a program's own directory, and mails about them are for it alone. */
+  /** Sign-in mails about records of a program's own directory are for its process, and those about others for the rest. */
   readonly ownDirectory?: boolean | undefined
 }
 

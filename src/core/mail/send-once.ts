@@ -38,7 +38,7 @@ export interface MailPayload
   readonly slots?: Mail['slots']
   /** Contents in base64. */
   readonly attachments?: readonly (Omit<Attachment, 'content'> & { readonly content: string })[] | undefined
-  /** `own`: of a program's own directory, which no process beside it has. */
+  /** `own`: in a program's own directory, which no process beside it has; or in the store's tables. */
   readonly record?: {
     readonly asker: Identity
     readonly inputs: Readonly<Record<string, string>>

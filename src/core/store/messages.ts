@@ -21,8 +21,10 @@ export const TEXTS = {
       outcome = NULL, reason = NULL, unknown_since = NULL, done_at = NULL
     WHERE message.done_at IS NOT NULL RETURNING fence`,
   supersede: `DELETE FROM message WHERE subscription = @subscription AND stream = 'confirmation' AND id <> @id`,
+  // A program with a directory of its own finds no record of another's, nor others of its records. An earlier build says nothing of that.
   due: dueText(
-    `stream = @stream AND (CAST(@ownDirectory AS boolean) IS TRUE OR payload NOT LIKE '%"own":true%')`,
+    `stream = @stream AND (@stream <> 'sign-in' OR expires_at <= @now
+      OR payload NOT LIKE CASE WHEN CAST(@ownDirectory AS boolean) IS TRUE THEN '%"own":false%' ELSE '%"own":true%' END)`,
     "channel = 'announced'",
     ' OR next_attempt_at > @far',
   ),
@@ -86,7 +88,7 @@ export const TEXTS = {
     AND NOT (kind = 'announced' AND subject IN (SELECT id FROM announcement))`,
 }
 
-/** The messages of a kind that are due, or whose lease ended without an outcome; to one subscription one after the other. While it is quiet, those that leave all the same. */
+/** The messages of a kind that are due, or whose lease ended without an outcome; to one subscription one after the other. While it is quiet, those that leave all the same. `|| ''` keeps earlier ones from being looked for in the whole stream: by that index, the time would grow with the square of what is due. */
 export function dueText(which: string, isLoud: string, orDue = ''): string {
   const leaves = `(CAST(@quiet AS boolean) IS NOT TRUE OR ${isLoud})`
   return `SELECT id FROM message
@@ -94,7 +96,7 @@ export function dueText(which: string, isLoud: string, orDue = ''): string {
       AND CASE WHEN lease_until IS NULL THEN next_attempt_at <= @now${orDue}
         ELSE lease_until <= @leaseNow OR lease_until > @leaseNow + 2 * @leaseMs END
       AND NOT EXISTS (SELECT 1 FROM message o
-        WHERE o.subscription = message.subscription AND o.stream = message.stream AND o.done_at IS NULL AND ${leaves}
+        WHERE o.subscription = message.subscription AND o.stream || '' = message.stream AND o.done_at IS NULL AND ${leaves}
           AND (o.created_at, length(o.id), o.id) < (message.created_at, length(message.id), message.id))
     ORDER BY next_attempt_at LIMIT @limit FOR UPDATE SKIP LOCKED`
 }
