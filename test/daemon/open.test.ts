@@ -129,7 +129,6 @@ test('why the provider refuses the sender is known until a message goes through,
 
 test('a provider that takes no message for three people in a row refuses, whatever it says; a dead address counts for nothing', async () => {
   const no: Outcome = { kind: 'transient', scope: 'message', reason: 'the mail API answered 503' }
-  const unclear: Outcome = { kind: 'unknown', reason: 'the connection broke' }
   const never: Outcome = { kind: 'permanent', hardBounce: false, reason: 'the mail API answered 418' }
   const dead: Outcome = { kind: 'permanent', hardBounce: true, reason: 'no such mailbox' }
   const busy: Outcome = { kind: 'transient', scope: 'connection', reason: 'slow down' }
@@ -148,7 +147,7 @@ test('a provider that takes no message for three people in a row refuses, whatev
   expect(await after('dan', busy)).toBeUndefined()
   expect(await after('eve', { kind: 'sent', id: '1' })).toBe(false)
   expect(await after('ada', no)).toBe(false)
-  expect(await after('bob', unclear)).toBe(false)
+  expect(await after('bob', no)).toBe(false)
   expect(await after('fay', never)).toBe(never.reason)
   expect(await after('gus', { kind: 'sent', id: '2' })).toBe(false)
   // Perhaps for the recipient: an address that a visitor made up is no refusal of everybody.
@@ -180,6 +179,10 @@ test('a provider that lets nothing through for ten minutes refuses, whatever it 
   expect(await at(32)).toBe('the mail provider’s address is wrong (404)')
   next = { kind: 'sent', id: '2' }
   expect(await at(33)).toBe(false)
+  // All that were on their way when its connection broke.
+  next = { kind: 'unknown', reason: 'the connection broke' }
+  expect([await at(34), await at(34), await at(34), await at(34), await at(43)]).toEqual(Array(5).fill(false))
+  expect(await at(44)).toBe('the connection broke')
 })
 
 test('mails that cannot be composed are no refusal, however long nothing else is sent', async () => {

@@ -17,7 +17,7 @@ import type { Stores } from './stores.ts'
 
 /** So many people in a row whom nothing reaches: it is not they, but the provider or what we send. */
 const UNREACHED = 3
-/** A provider that limits our rate, or cannot be reached, for a shorter time is only busy. */
+/** A provider that limits our rate, cannot be reached or does not answer for a shorter time is only busy. */
 const BUSY_MS = 10 * MINUTE_MS
 
 /** If another process of the store has sent mail this long after a refusal here, the refusal is over. */
@@ -102,9 +102,12 @@ export function openMail(
         const isOurs = scope === 'sender' && !isUnclear
         const isOfAddress = outcome.kind === 'permanent' && outcome.hardBounce
         const isOfMessage = !isOurs && ruleOf(outcome).run !== 'ends'
-        if (isOfMessage && !isOfAddress && unreached.size < UNREACHED) unreached.add(message.to.address)
+        // One broken connection leaves all messages on their way without an answer.
+        const isUnknown = outcome.kind === 'unknown'
+        if (isOfMessage && !isOfAddress && !isUnknown && unreached.size < UNREACHED)
+          unreached.add(message.to.address)
         const now = clock.monotonic()
-        if (!isOfMessage) busy = [...busy, now].slice(0, UNREACHED)
+        if (!isOfMessage || isUnknown) busy = [...busy, now].slice(0, UNREACHED)
         const isBusy = busy.length < UNREACHED || now - (busy[0] ?? now) < BUSY_MS
         if (isOurs) refused = outcome.reason
         if (unreached.size === UNREACHED || !isBusy) refused ||= outcome.reason
