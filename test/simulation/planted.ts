@@ -411,8 +411,8 @@ const PLANTED: Readonly<Record<string, readonly Planted[]>> = {
   'store/messages.ts': [
     [
       'never takes over a confirmation whose process was killed',
-      'ELSE lease_until <= ',
-      'ELSE lease_until + 999999999999 <= ',
+      'IS NULL OR lease_until <= ',
+      'IS NULL OR lease_until + 999999999999 <= ',
     ],
     [
       'mails a withdrawn announcement to those whom it has not reached',

@@ -88,8 +88,8 @@ export const TEXTS = {
     incidents: `UPDATE incident SET ${atMost('@now', 'opened_at', 'acknowledged_at', 'closed_at')}, ${atMost('@seenAt', 'seen_at')}
       WHERE opened_at > @latest OR seen_at > @latest OR closed_at > @latest`,
     reminders: "DELETE FROM alert_message WHERE at > @latest AND kind LIKE 'reminder-%'",
-    queue: `UPDATE message SET next_attempt_at = @now WHERE stream = 'alert' AND attempts > 0 AND EXISTS (
-      SELECT 1 FROM alert_message a
+    queue: `UPDATE message SET next_attempt_at = @now WHERE stream = 'alert' AND attempts > 0
+      AND subject IN (SELECT incident FROM alert_message WHERE at > @latest) AND EXISTS (SELECT 1 FROM alert_message a
       WHERE a.at > @latest AND a.outcome = 'pending' AND a.incident = message.subject AND a.channel = message.channel)`,
     messages: `UPDATE alert_message SET at = @now, next_at = @now WHERE at > @latest AND outcome = 'pending'`,
     // Before the row that ended them is forgotten, silences that it ended are shortened to nothing, which still ends older ones.

@@ -26,7 +26,6 @@ export const TEXTS = {
     `stream = @stream AND (@stream <> 'sign-in' OR expires_at <= @now
       OR payload NOT LIKE CASE WHEN CAST(@ownDirectory AS boolean) IS TRUE THEN '%"own":false%' ELSE '%"own":true%' END)`,
     "channel = 'announced'",
-    ' OR next_attempt_at > @far',
   ),
   // Found with a lease that has ended: the attempt before was lost, and may have delivered it since it was claimed. An
   // alert keeps the time that it is planned for.
@@ -47,9 +46,9 @@ export const TEXTS = {
   remove: 'DELETE FROM message WHERE id = @id AND (fence = @fence OR @sent = 1)',
   sent: 'UPDATE sent_mail SET sent_id = @providerId WHERE key = @id',
   prune: 'DELETE FROM message WHERE done_at < @before OR (expires_at < @before AND subject IS NOT NULL)',
-  // What no process of this configuration sends, or a pause held, stays due, however long ago it expired.
+  // What no process of this configuration sends, or a pause held, stays due, however long ago it expired. `+` reads the table once, and finds no row by an index.
   expire: `UPDATE message SET address = NULL, payload = '', outcome = 'over', reason = @reason, done_at = @now, lease_until = NULL
-    WHERE done_at IS NULL AND expires_at < @before`,
+    WHERE +done_at IS NULL AND expires_at < @before`,
   // A confirmation that an older build beside, which names no source, has not tried for two hours: it has ended.
   adopt: `INSERT INTO message (id, stream, key, subscription, payload, created_at, expires_at, next_attempt_at, attempts, outcome)
     SELECT s.id || '-' || e.at, 'confirmation', 'confirmation.' || s.id || '-' || e.at, s.id,
@@ -88,13 +87,12 @@ export const TEXTS = {
     AND NOT (kind = 'announced' AND subject IN (SELECT id FROM announcement))`,
 }
 
-/** The messages of a kind that are due, or whose lease ended without an outcome; to one subscription one after the other. While it is quiet, those that leave all the same. `|| ''` keeps earlier ones from being looked for in the whole stream: by that index, the time would grow with the square of what is due. */
-export function dueText(which: string, isLoud: string, orDue = ''): string {
+/** The messages of a kind that are due, or whose lease ended without an outcome; to one subscription one after the other. While it is quiet, those that leave all the same. By a range of times, which the index has: those that wait are not read, nor large mails on the way to them. `|| ''` keeps earlier ones from being looked for in the whole stream: by that index, the time would grow with the square of what is due. */
+export function dueText(which: string, isLoud: string): string {
   const leaves = `(CAST(@quiet AS boolean) IS NOT TRUE OR ${isLoud})`
   return `SELECT id FROM message
-    WHERE ${which} AND done_at IS NULL AND ${leaves}
-      AND CASE WHEN lease_until IS NULL THEN next_attempt_at <= @now${orDue}
-        ELSE lease_until <= @leaseNow OR lease_until > @leaseNow + 2 * @leaseMs END
+    WHERE ${which} AND done_at IS NULL AND ${leaves} AND next_attempt_at BETWEEN @from AND @to
+      AND (lease_until IS NULL OR lease_until <= @leaseNow OR lease_until > @leaseNow + 2 * @leaseMs)
       AND NOT EXISTS (SELECT 1 FROM message o
         WHERE o.subscription = message.subscription AND o.stream || '' = message.stream AND o.done_at IS NULL AND ${leaves}
           AND (o.created_at, length(o.id), o.id) < (message.created_at, length(message.id), message.id))
@@ -112,8 +110,7 @@ export const messageSteps = {
     const { now, ...about } = cause
     // The address of a confirmation is its subscription's.
     const address = about.subscription === undefined ? about.address : undefined
-    const row = { ...message, ...about, now, address, leaseMs }
-    const fence = yield* scalar<number>(TEXTS.queue, row)
+    const fence = yield* scalar<number>(TEXTS.queue, { ...message, ...about, now, address, leaseMs })
     return fence === undefined
       ? undefined
       : { ...message, ...about, attempts: 0, unknownSince: undefined, fence }
@@ -121,13 +118,19 @@ export const messageSteps = {
   /** Removes the confirmations before this one that have not left. */
   supersede: ({ id, subscription }: QueuedMessage) => run(TEXTS.supersede, { id, subscription }),
   remove: ({ id, fence }: Pick<QueuedMessage, 'id' | 'fence'>) => run(TEXTS.remove, { id, fence, sent: 0 }),
-  due: (input: Due, text = TEXTS.due) => all<{ id: string }>(text, { ...input, far: input.now + FAR_MS }),
+  *due(input: Due, text = TEXTS.due): Steps<readonly { readonly id: string }[]> {
+    const due = yield* all<{ id: string }>(text, { ...input, from: 0, to: input.now })
+    const limit = input.limit - due.length
+    if (limit === 0 || text !== TEXTS.due) return due
+    // Planned by a clock that was ahead.
+    const ahead = { from: input.now + FAR_MS + 1, to: Number.MAX_SAFE_INTEGER }
+    return [...due, ...(yield* all<{ id: string }>(text, { ...input, ...ahead, limit }))]
+  },
   *claim<Message extends QueuedMessage>(input: Due, text?: string): Steps<readonly Message[]> {
     const claimed: Message[] = []
     for (const { id } of yield* messageSteps.due(input, text)) {
       yield* run(TEXTS.claim, { id, ...input })
-      const row = yield* first<Message>(TEXTS.claimed, { id })
-      if (row) claimed.push(row)
+      claimed.push(...(yield* all<Message>(TEXTS.claimed, { id })))
     }
     return claimed
   },

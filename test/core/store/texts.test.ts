@@ -112,7 +112,12 @@ const INDEXED: Readonly<Record<string, RegExp>> = {
   'confirmations.asked': /confirmation_subscription/,
   'enrolments.pageOfCut': /subscription_cut/,
   // Earlier ones of the same subscription; PostgreSQL decides by numbers, which an empty table has not.
-  'messages.due': /message_stream[\s\S]*message_(?:subscription|stream on message o)/,
+  'messages.due':
+    /message_stream[\s\S]*next_attempt_at *[<>][\s\S]*message_(?:subscription|stream on message o)/,
+  'incidents.due': /message_stream[\s\S]*next_attempt_at *[<>]/,
+  'incidents.rewindqueue': /message_subject/,
+  // By an index, each row is looked up, and the way to it goes through others that may hold large mails.
+  'messages.expire': /^(?!.*message_stream)/,
   'mailboxes.suppressed': /mailbox_suppressed/,
   'feedback.prune': /feedback_event_received/,
 }
