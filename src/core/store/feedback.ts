@@ -51,8 +51,8 @@ export function feedback(sql: Sql): FeedbackStore {
     }
     const found = yield* subscriptions.list(TEXTS.subscriptions, { identities })
     const enrolments = new Map(found.map((record) => [record.id, record]))
-    const saved = new Set<string>()
-    const ended = new Set<string>()
+    const byIdentity = Map.groupBy(found, (record) => record.identity)
+    const [saved, ended] = [new Set<string>(), new Set<string>()]
     const entries: (readonly [subscription: string, entry: HistoryEntry])[] = []
     const lines: JournalEntry[] = []
     const left: SubscriptionRecord[] = []
@@ -76,7 +76,7 @@ export function feedback(sql: Sql): FeedbackStore {
         lines.push(suppression ? { what: 'suppressed', ...line, suppression } : { what: 'released', ...line })
       // Also of an address that is off the list again.
       if (hash !== undefined) return changed && suppression === undefined ? 'changed' : 'erased'
-      const theirs = [...enrolments.values()].filter((record) => record.identity === identity)
+      const theirs = (byIdentity.get(identity) ?? []).flatMap(({ id }) => enrolments.get(id) ?? [])
       if (effect === 'unsubscribe' && theirs.every(({ state }) => state === 'unconfirmed'))
         keptOut.push(enrolmentKey(identity, EVERY_COURSE))
       for (const record of theirs) {

@@ -104,7 +104,7 @@ export const readJournal = (file: string): readonly JournalEntry[] | undefined =
   statSync(file, { throwIfNoEntry: false })?.isFile() ? entriesOf(readWhole(file)) : undefined
 
 export function entryOf(line: string): JournalEntry | undefined {
-  const entry = parsedJson(line)
+  const entry = line && parsedJson(line)
   if (!isLike(entry, { what: '', at: 0 })) return undefined
   // Like an entry in what all of them have.
   const known = entry as JournalEntry
