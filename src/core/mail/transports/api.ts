@@ -143,10 +143,8 @@ export function openApi(input: {
       const { status } = answer
       onDate?.(url.hostname, Date.parse(answer.date ?? ''))
       const isRefused = (status === 401 || status === 403) && !form.knowsKey?.(answer)
-      const isWrongAddress = status >= 300 && status <= 399
       // A gateway answers 502 to 504 while the provider behind it is away.
-      if (isRefused || isWrongAddress || (status >= 502 && status <= 504))
-        throw new MailFault(httpOutcome({ status }).reason)
+      if (isRefused || (status >= 502 && status <= 504)) throw new MailFault(httpOutcome({ status }).reason)
     },
     // A proxy that says nothing would keep it open for good.
     close: once(() => within(2 * ANSWER_MS, pool.close(), () => pool.destroy())),
