@@ -167,9 +167,9 @@ test('a provider that lets nothing through for ten minutes refuses, whatever it 
     () => next,
     () => now,
   )
-  const at = (minutes: number) => {
+  const at = (minutes: number, name?: string) => {
     now = minutes * MINUTE_MS
-    return after()
+    return after(name)
   }
   expect([await at(0), await at(0), await at(0), await at(9)]).toEqual(Array(4).fill(undefined))
   next = { kind: 'sent', id: '1' }
@@ -179,10 +179,18 @@ test('a provider that lets nothing through for ten minutes refuses, whatever it 
   expect(await at(32)).toBe('the mail provider’s address is wrong (404)')
   next = { kind: 'sent', id: '2' }
   expect(await at(33)).toBe(false)
-  // All that were on their way when its connection broke.
+  // All that were on their way when its connection broke; one message that is repeated says nothing about others.
   next = { kind: 'unknown', reason: 'the connection broke' }
-  expect([await at(34), await at(34), await at(34), await at(34), await at(43)]).toEqual(Array(5).fill(false))
-  expect(await at(44)).toBe('the connection broke')
+  const broken = next
+  for (const minute of [34, 40, 46, 52]) expect(await at(minute)).toBe(false)
+  next = { kind: 'sent', id: '3' }
+  await at(53)
+  next = broken
+  for (const name of ['bob', 'cyd', 'dan', 'eve']) expect(await at(54, name)).toBe(false)
+  next = { kind: 'permanent', hardBounce: true, reason: 'no such mailbox' }
+  expect([await at(63), await at(64)]).toEqual([false, false])
+  next = broken
+  expect(await at(64)).toBe('the connection broke')
 })
 
 test('mails that cannot be composed are no refusal, however long nothing else is sent', async () => {

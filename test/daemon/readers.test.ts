@@ -213,6 +213,7 @@ test('a reader changes language and time zone on the page of the unsubscribe lin
     expect(metrics).toMatch(
       new RegExp(`_http_requests_total\\{.*route="\\(forged\\)",status="${status}"\\} 1?\\d$`, 'm'),
     )
+  expect(metrics).not.toMatch(/route="\(forged\)",status="[23]/)
   await it.ask(link, 'en', { 'List-Unsubscribe': 'One-Click' })
   expect(await find()).toMatchObject({ state: 'unsubscribed' })
 })

@@ -72,7 +72,8 @@ export function createApp(site: Site, gate: Gate, counted: Counted, allowed: All
     const { path: route, limits } = c.route ?? {}
     const { status } = response
     const durationMs = clock.monotonic() - began
-    const { isForged } = c
+    // What a stranger was answered well makes no share of refusals larger.
+    const isForged = status < 400 ? undefined : c.isForged
     const answered = { service: service.name, method: request.method, route, status, durationMs, isForged }
     noteAnswer(site, answered, c.requestId, status === 200 && limits?.length === 0)
     return response

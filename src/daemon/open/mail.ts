@@ -80,7 +80,7 @@ export function openMail(
   /** Addresses whose messages failed since the last one that was sent, at most UNREACHED of them. */
   const unreached = new Set<string>()
   /** When the first messages since then got to nobody. */
-  let busy: readonly number[] = []
+  let busy: readonly { readonly at: number; readonly address: string }[] = []
   let failure: { readonly reason: string; readonly at: number } | undefined
   const mailer: SuppressingMailer = {
     ...suppressing,
@@ -106,11 +106,13 @@ export function openMail(
         const isUnknown = outcome.kind === 'unknown'
         if (isOfMessage && !isOfAddress && !isUnknown && unreached.size < UNREACHED)
           unreached.add(message.to.address)
-        const now = clock.monotonic()
-        if (!isOfMessage || isUnknown) busy = [...busy, now].slice(0, UNREACHED)
-        const isBusy = busy.length < UNREACHED || now - (busy[0] ?? now) < BUSY_MS
+        const [at, { address }] = [clock.monotonic(), message.to]
+        // Repeats of one message say nothing about others.
+        const isOfAll = !isOfMessage || (isUnknown && busy.every((one) => one.address !== address))
+        if (isOfAll) busy = [...busy, { at, address }].slice(0, UNREACHED)
+        const isBusy = busy.length < UNREACHED || at - (busy[0]?.at ?? at) < BUSY_MS
         if (isOurs) refused = outcome.reason
-        if (unreached.size === UNREACHED || !isBusy) refused ||= outcome.reason
+        if (unreached.size === UNREACHED || (!isOfAddress && !isBusy)) refused ||= outcome.reason
         return outcome
       } finally {
         sending -= 1
