@@ -354,6 +354,8 @@ test('by the command line: age keys from files, a name that tells, and no key in
   const { identity, recipient } = await keys()
   const [other, last, lost] = [await keys(), await keys(), await keys()]
   await writeFile(at('recipients.txt'), `# operations\n${other.recipient}\n${recipient}\n${last.recipient}\n`)
+  await writeFile(at('mixed.txt'), `\n${recipient}\nssh-ed25519 AAAA grace@example.org\n`)
+  await writeFile(at('empty.txt'), '# nobody yet\n\n')
   await writeFile(
     at('key.txt'),
     `# created: today\n# public key: ${recipient}\n${lost.identity}\n${identity}\n`,
@@ -374,8 +376,10 @@ test('by the command line: age keys from files, a name that tells, and no key in
     [['backup', 'q.sqlite.zst.age', '--recipient', 'age1nonsense'], /is not a public key of age/],
     [
       ['restore', 'p.sqlite.zst.age', '--data', 'other', '--identity', 'recipients.txt'],
-      /has no line with a key of age/,
+      /recipients\.txt:\d is no key of age \(AGE-SECRET-KEY-…\), nor a comment \(#\)/,
     ],
+    [['backup', 'q.sqlite.zst.age', '--recipient', 'mixed.txt'], /mixed\.txt:3 is no key of age \(age1…\)/],
+    [['backup', 'q.sqlite.zst.age', '--recipient', 'empty.txt'], /empty\.txt has no line with a key of age/],
   ] as const) {
     const refused = await run(...args, ...(args.includes('--data' as never) ? [] : ['--data', '.']))
     expect(refused.stderr).toMatch(reason)
