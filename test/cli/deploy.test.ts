@@ -42,7 +42,7 @@ test('init writes the files of a definition beside it, from any folder, and chec
     expect(dockerfile).toContain(`COPY ${one} ${one}\n`)
     expect(await made('Dockerfile.dockerignore')).toContain(`!${one}\n`)
     expect(await made('systemd/platformctl.service')).toMatch(
-      new RegExp(`^# +cp -R --parents .*\\b${one} .*/srv/platform$`, 'm'),
+      new RegExp(`^# .* cp -R --parents .*\\b${one} .*/srv/platform$`, 'm'),
     )
   }
   expect(await made('systemd/platformctl.service')).toContain(
@@ -245,8 +245,9 @@ test('a unit installs the packages that the lock file names, and those that the 
     expect(await by('init systemd')).toMatchObject({ exitCode: 0, stderr: '' })
     return await made('systemd/platformctl.service')
   }
-  const copies = (files: string) => new RegExp(`^# +cp -R --parents .* ${files} /srv/platform\n`, 'm')
-  const installs = '#   (cd /srv/platform && npm ci --omit=dev --ignore-scripts)\n#   chmod -R '
+  const copies = (files: string) => new RegExp(`^# .* cp -R --parents .* ${files} /srv/platform\n`, 'm')
+  const installs =
+    '#   (cd /srv/platform && npm ci --omit=dev --ignore-scripts)\n#   (cd /srv/platform && chmod '
   await lock('own-tools', 'zod')
   expect(await unit()).not.toContain('npm ci')
   await lock('platformctl', 'zod')

@@ -58,12 +58,13 @@ const PROXIES = {
     program: ['caddy', 'version'],
     package: 'caddy',
     async prepare(folder: string, { http, https, web, api }: Ports) {
+      const options = `admin off\nlocal_certs\nskip_install_trust\nhttp_port ${http}\nhttps_port ${https}\nstorage file_system ${folder}`
       const text = (await shipped('Caddyfile'))
         .replace('127.0.0.1:3000', web)
         .replace('127.0.0.1:8000', api)
         .replace('# trusted_proxies 173.245.48.0/20', `trusted_proxies ${CDN}`)
-      const options = `admin off\nlocal_certs\nskip_install_trust\nhttp_port ${http}\nhttps_port ${https}\nstorage file_system ${folder}`
-      await writeFile(path.join(folder, 'Caddyfile'), `{\n${options}\n}\n${text}`)
+        .replace(/^\{$/m, `{\n${options}`)
+      await writeFile(path.join(folder, 'Caddyfile'), text)
       return ['run', '--config', path.join(folder, 'Caddyfile')]
     },
   },
@@ -185,14 +186,18 @@ describe.each(Object.entries(PROXIES))('the file of deploy/proxy for %s', (name,
       .toMatchObject({ status: 413, body: expect.stringContaining('"status":413') })
     await expect.poll(() => feedback(3 * 1024 * 1024)).toMatchObject({ status: 413 })
 
+    const health = await ask(ports.https, '/api/health')
+    expect(health.body).not.toContain('TRUST_PROXY')
+
     await ask(ports.https, '/api/email/confirm?token=canary')
     await fetch(`http://127.0.0.1:${ports.http}/api/email/confirm?token=canary`, { redirect: 'manual' })
+    await daemon.stop()
+    expect(await ask(ports.https, '/api/email/confirm?token=canary')).toMatchObject({ status: 502 })
+    server.kill()
+    expect((await server).all).not.toContain('canary')
     const logs = globSync(path.join(folder, '*.log')).map((log) => readFileSync(log, 'utf8'))
     expect(logs.join('')).not.toContain('canary')
     // Caddy logs no requests by default.
     if (name === 'nginx') expect(logs.join('')).toContain('"GET /api/email/confirm" 400')
-
-    const health = await ask(ports.https, '/api/health')
-    expect(health.body).not.toContain('TRUST_PROXY')
   })
 })

@@ -64,11 +64,8 @@ export const backup = onStore({
 async function keysIn(context: Context, file: string, prefix: string): Promise<readonly string[]> {
   const lines = (await readTextFile(context, file)).split('\n').map((line) => line.trim())
   const keys = lines.filter((line) => line !== '' && !line.startsWith('#'))
-  const other = keys.find((line) => !line.startsWith(prefix))
-  if (other !== undefined)
-    throw wrongUsage(`${file}:${lines.indexOf(other) + 1} is no key of age (${prefix}…), nor a comment (#).`)
-  if (keys.length === 0)
-    throw wrongUsage(`${file} has no line with a key of age (${prefix}…): is it the right file?`)
+  if (keys.length === 0 || !keys.every((key) => key.startsWith(prefix)))
+    throw wrongUsage(`${file} holds no key of age (${prefix}…), or a line besides that is no comment (#).`)
   return keys
 }
 

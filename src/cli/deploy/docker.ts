@@ -58,8 +58,8 @@ VOLUME /data
 WORKDIR ${HOME}
 COPY --from=package ${HOME}/node_modules node_modules
 ${copies}# A definition that lacks a file or a package fails here, not at the start.
-RUN platformctl env list > /dev/null
 USER 1000:1000
+RUN platformctl env list > /dev/null
 ENTRYPOINT ${list(['node', '--', PROGRAM])}
 ${roles.join('')}`
   const context = ['**', ...manifests.map((one) => `!${one}`), ...sources.map((one) => `!${one}`)]

@@ -51,12 +51,15 @@ export function systemdFiles(subject: Subject): readonly DeployFile[] {
   const tarball = tarballs.find((one) => path.posix.basename(one).startsWith('platformctl-'))
   const install =
     manifests.length === 0 ? '' : `#   (cd ${serverFolder} && npm ci --omit=dev --ignore-scripts)\n`
+  // Other files of the server's folder, such as an env file, keep their modes.
+  const files = [...sources, ...manifests]
+  const folders = files.flatMap((one) => [...one.matchAll(/\//g)].map(({ index }) => one.slice(0, index)))
   const copy =
     definition === undefined
       ? ''
       : `#   install -d ${serverFolder}
-#   cp -R --parents ${[...sources, ...manifests].join(' ')} ${serverFolder}
-${install}#   chmod -R a+rX,go-w ${serverFolder}
+#   [ . -ef ${serverFolder} ] || cp -R --parents ${files.join(' ')} ${serverFolder}
+${install}#   (cd ${serverFolder} && chmod a+rx,go-w ${[...new Set(['.', ...folders])].join(' ')} && chmod -R a+rX,go-w ${files.join(' ')}${install && ' node_modules'})
 `
   const daemon = `# One Linux machine. As root, the executable, or the package with Node 22.18 or later in /usr/bin:
 #   install platformctl /usr/bin/

@@ -102,12 +102,10 @@ export function openMail(
         const isOurs = scope === 'sender' && !isUnclear
         const isOfAddress = outcome.kind === 'permanent' && outcome.hardBounce
         const isOfMessage = !isOurs && ruleOf(outcome).run !== 'ends'
-        // One broken connection leaves all messages on their way without an answer.
+        // One broken connection loses the answers to all that is on its way; repeats of one message say nothing about others.
         const isUnknown = outcome.kind === 'unknown'
-        if (isOfMessage && !isOfAddress && !isUnknown && unreached.size < UNREACHED)
-          unreached.add(message.to.address)
         const [at, { address }] = [clock.monotonic(), message.to]
-        // Repeats of one message say nothing about others.
+        if (isOfMessage && !isOfAddress && !isUnknown && unreached.size < UNREACHED) unreached.add(address)
         const isOfAll = !isOfMessage || (isUnknown && busy.every((one) => one.address !== address))
         if (isOfAll) busy = [...busy, { at, address }].slice(0, UNREACHED)
         const isBusy = busy.length < UNREACHED || at - (busy[0]?.at ?? at) < BUSY_MS

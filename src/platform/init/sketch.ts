@@ -76,15 +76,12 @@ const LISTS = kindsThat((kind) => kind.shows === true && isList(kind))
 /** Kinds of secrets that a value shows; any other is just a secret. */
 const SECRETS = kindsThat((kind) => kind.shows === true && kind.secret === true)
 const LONGEST_EXAMPLE = 300
+const BLANK = /[\s\p{Cc}]+/gu
 
 /** Guesses what a variable is. A value that may be a secret is never taken over. */
 function infer(sketch: Sketch, takesValues: boolean) {
   const { name, value, comments, marks } = sketch
-  const said = comments
-    .join(' ')
-    .replaceAll(/[\s\p{Cc}]+/gu, ' ')
-    .trim()
-    .slice(0, 200)
+  const said = comments.join(' ').replaceAll(BLANK, ' ').trim().slice(0, 200)
   // A comment may hold a value that was commented out.
   const quotes = /[=:]\S/.test(said.replaceAll(/https?:\/\//g, '')) || said.split(/\s/).some(looksSecret)
   const summary = said === '' || quotes ? {} : { summary: said }
