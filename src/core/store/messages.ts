@@ -21,7 +21,7 @@ export const TEXTS = {
       outcome = NULL, reason = NULL, unknown_since = NULL, done_at = NULL
     WHERE message.done_at IS NOT NULL RETURNING fence`,
   supersede: `DELETE FROM message WHERE subscription = @subscription AND stream = 'confirmation' AND id <> @id`,
-  // A program with a directory of its own finds no record of another's, nor others of its records. An earlier build says nothing of that.
+  // A program with a directory of its own finds the records of its own sign-in mails, and all others those in the tables.
   due: dueText(
     `stream = @stream AND (@stream <> 'sign-in' OR expires_at <= @now
       OR payload NOT LIKE CASE WHEN CAST(@ownDirectory AS boolean) IS TRUE THEN '%"own":false%' ELSE '%"own":true%' END)`,
@@ -46,7 +46,7 @@ export const TEXTS = {
   remove: 'DELETE FROM message WHERE id = @id AND (fence = @fence OR @sent = 1)',
   sent: 'UPDATE sent_mail SET sent_id = @providerId WHERE key = @id',
   prune: 'DELETE FROM message WHERE done_at < @before OR (expires_at < @before AND subject IS NOT NULL)',
-  // What no process of this configuration sends, or a pause held, stays due, however long ago it expired. `+` reads the table once, and finds no row by an index.
+  // What no process of this configuration sends, or a pause held, stays due, however long ago it expired. `+` keeps SQLite from an index, by which it would read large rows many times.
   expire: `UPDATE message SET address = NULL, payload = '', outcome = 'over', reason = @reason, done_at = @now, lease_until = NULL
     WHERE +done_at IS NULL AND expires_at < @before`,
   // A confirmation that an older build beside, which names no source, has not tried for two hours: it has ended.
@@ -87,7 +87,7 @@ export const TEXTS = {
     AND NOT (kind = 'announced' AND subject IN (SELECT id FROM announcement))`,
 }
 
-/** The messages of a kind that are due, or whose lease ended without an outcome; to one subscription one after the other. While it is quiet, those that leave all the same. By a range of times, which the index has: those that wait are not read, nor large mails on the way to them. `|| ''` keeps earlier ones from being looked for in the whole stream: by that index, the time would grow with the square of what is due. */
+/** The messages of a kind that are due, or whose lease ended without an outcome; to one subscription one after the other. While it is quiet, those that leave all the same. A range of times keeps those that wait from being read, and `|| ''` the whole stream from being searched for each. */
 export function dueText(which: string, isLoud: string): string {
   const leaves = `(CAST(@quiet AS boolean) IS NOT TRUE OR ${isLoud})`
   return `SELECT id FROM message

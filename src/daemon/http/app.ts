@@ -72,7 +72,7 @@ export function createApp(site: Site, gate: Gate, counted: Counted, allowed: All
     const { path: route, limits } = c.route ?? {}
     const { status } = response
     const durationMs = clock.monotonic() - began
-    // What a stranger was answered well makes no share of refusals larger.
+    // Forged requests that succeed count as any others: without them, a few refused ones would be most of all.
     const isForged = status < 400 ? undefined : c.isForged
     const answered = { service: service.name, method: request.method, route, status, durationMs, isForged }
     noteAnswer(site, answered, c.requestId, status === 200 && limits?.length === 0)

@@ -102,7 +102,7 @@ export function openMail(
         const isOurs = scope === 'sender' && !isUnclear
         const isOfAddress = outcome.kind === 'permanent' && outcome.hardBounce
         const isOfMessage = !isOurs && ruleOf(outcome).run !== 'ends'
-        // One broken connection loses the answers to all that is on its way; repeats of one message say nothing about others.
+        // A connection that breaks loses many answers at once; repeats of one message say nothing about others.
         const isUnknown = outcome.kind === 'unknown'
         const [at, { address }] = [clock.monotonic(), message.to]
         if (isOfMessage && !isOfAddress && !isUnknown && unreached.size < UNREACHED) unreached.add(address)
