@@ -612,7 +612,7 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
     it.answer(() => DOWN)
     await program.signIn('joan')
     await it.sent(5)
-    it.pass(HOUR_MS)
+    it.pass(2 * HOUR_MS)
     await beside.deliver()
     expect(await byHand(it.address, 'SELECT address, reason FROM message')).toEqual([
       { address: null, reason: 'it could not be mailed in time' },

@@ -189,6 +189,8 @@ test('a provider that lets nothing through for ten minutes refuses, whatever it 
   for (const name of ['bob', 'cyd', 'dan', 'eve']) expect(await at(54, name)).toBe(false)
   next = { kind: 'permanent', hardBounce: true, reason: 'no such mailbox' }
   expect([await at(63), await at(64)]).toEqual([false, false])
+  next = { kind: 'transient', scope: 'message', reason: 'mailbox full' }
+  expect(await at(64)).toBe(false)
   next = broken
   expect(await at(64)).toBe('the connection broke')
 })

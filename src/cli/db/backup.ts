@@ -63,8 +63,9 @@ export const backup = onStore({
 
 async function keysIn(context: Context, file: string, prefix: string): Promise<readonly string[]> {
   const lines = (await readTextFile(context, file)).split('\n').map((line) => line.trim())
-  const keys = lines.filter((line) => line !== '' && !line.startsWith('#'))
-  if (keys.length === 0 || !keys.every((key) => key.startsWith(prefix)))
+  const keys = lines.filter((line) => line.startsWith(prefix))
+  const isWhole = lines.every((line) => line === '' || line.startsWith('#') || line.startsWith(prefix))
+  if (keys.length === 0 || (prefix === 'age1' && !isWhole))
     throw wrongUsage(`${file} holds no key of age (${prefix}…), or a line besides that is no comment (#).`)
   return keys
 }

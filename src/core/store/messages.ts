@@ -23,7 +23,7 @@ export const TEXTS = {
   supersede: `DELETE FROM message WHERE subscription = @subscription AND stream = 'confirmation' AND id <> @id`,
   // A program with a directory of its own finds the records of its own sign-in mails, and all others those in the tables.
   due: dueText(
-    `stream = @stream AND (@stream <> 'sign-in' OR expires_at <= @now
+    `stream = @stream AND (@stream <> 'sign-in' OR expires_at + ${HOUR_MS} <= @now
       OR payload NOT LIKE CASE WHEN CAST(@ownDirectory AS boolean) IS TRUE THEN '%"own":false%' ELSE '%"own":true%' END)`,
     "channel = 'announced'",
   ),

@@ -103,14 +103,14 @@ export function openMail(
         const isOfAddress = outcome.kind === 'permanent' && outcome.hardBounce
         const isOfMessage = !isOurs && ruleOf(outcome).run !== 'ends'
         // A connection that breaks loses many answers at once; repeats of one message say nothing about others.
-        const isUnknown = outcome.kind === 'unknown'
+        const isOfAll = !isOfMessage || outcome.kind === 'unknown'
         const [at, { address }] = [clock.monotonic(), message.to]
-        if (isOfMessage && !isOfAddress && !isUnknown && unreached.size < UNREACHED) unreached.add(address)
-        const isOfAll = !isOfMessage || (isUnknown && busy.every((one) => one.address !== address))
-        if (isOfAll) busy = [...busy, { at, address }].slice(0, UNREACHED)
+        if (!isOfAll && !isOfAddress && unreached.size < UNREACHED) unreached.add(address)
+        const isRepeat = isOfMessage && busy.some((one) => one.address === address)
+        if (isOfAll && !isRepeat) busy = [...busy, { at, address }].slice(0, UNREACHED)
         const isBusy = busy.length < UNREACHED || at - (busy[0]?.at ?? at) < BUSY_MS
         if (isOurs) refused = outcome.reason
-        if (unreached.size === UNREACHED || (!isOfAddress && !isBusy)) refused ||= outcome.reason
+        if (unreached.size === UNREACHED || (isOfAll && !isBusy)) refused ||= outcome.reason
         return outcome
       } finally {
         sending -= 1

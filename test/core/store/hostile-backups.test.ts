@@ -358,7 +358,7 @@ test('by the command line: age keys from files, a name that tells, and no key in
   await writeFile(at('empty.txt'), '# nobody yet\n\n')
   await writeFile(
     at('key.txt'),
-    `# created: today\n# public key: ${recipient}\n${lost.identity}\n${identity}\n`,
+    `# created: today\n# public key: ${recipient}\nAGE-PLUGIN-OTHER-1\n${lost.identity}\n${identity}\n`,
   )
   const run = (...args: string[]) => command(['db', ...args], { cwd: folder })
   const made = await run('backup', 'p.sqlite.zst.age', '--recipient', 'recipients.txt', '--data', '.')
