@@ -591,7 +591,7 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
     ])
   })
 
-  test('a sign-in mail is sent by processes that have the directory of its record, whoever looks before, and ended by any', async () => {
+  test('a process leaves a sign-in mail alone whose record only others can find, until it has long expired', async () => {
     const it = await world(kind)
     it.answer(() => DOWN)
     const [program, beside] = [it.open(), it.open({}, undefined, false)]

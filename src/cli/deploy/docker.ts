@@ -57,8 +57,8 @@ RUN mkdir /data && chown 1000:1000 /data
 VOLUME /data
 WORKDIR ${HOME}
 COPY --from=package ${HOME}/node_modules node_modules
-${copies}# A definition that lacks a file or a package fails here, not at the start.
-USER 1000:1000
+${copies}USER 1000:1000
+# A definition that lacks a file or a package fails here, not at the start.
 RUN platformctl env list > /dev/null
 ENTRYPOINT ${list(['node', '--', PROGRAM])}
 ${roles.join('')}`
