@@ -22,8 +22,8 @@ const gentleAt = (time: string) =>
 export const IS_GENTLE = gentleAt('@now')
 
 /**
- * What holds of every lesson that a call is asked for: a condition of a `DispatchRequest` is added here, and claims,
- * counts, route and embedding have it. A field left out is null: `(CAST(@course AS text) IS NULL OR course = @course)`.
+ * What holds of every lesson that a call is asked for: a condition of a `DispatchRequest` is added here, for all. A field
+ * left out is null: `(CAST(@course AS text) IS NULL OR course = @course)`, where PostgreSQL needs the CAST.
  */
 export const ASKED_FOR = 'next_attempt_at IS NOT NULL'
 

@@ -6,7 +6,7 @@ import { defineRoute, json, jsonBody, OPTIONAL, query } from '../http/route.ts'
 
 const FORMS = FIELD_LIST.map(({ name, option, most, meaning, example }) => {
   const words = `a whole number from 1 to ${most?.toLocaleString('en')}`
-  const other = option.includes('<') ? z.string() : z.boolean()
+  const other = option.includes('<') ? z.string() : z.literal(true)
   const form = most === undefined ? other : z.int(words).min(1, words).max(most, words)
   return { name, meaning, example, form }
 })
