@@ -47,6 +47,9 @@ test.each(['stdout', 'stderr'])(
     const { stderr } = await platformctl(['daemon'], run)
     expect(stripVTControlCharacters(stderr)).toContain('MAILER_API_KEY')
     expect(stderr.includes(ESCAPE)).toBe(live === 'stderr')
+    if (live === 'stdout') return
+    const { stdout } = await platformctl(['env', 'check', 'nextjs.env'], { cwd, env: { NODE_OPTIONS } })
+    expect(stdout).not.toContain(ESCAPE)
   },
 )
 

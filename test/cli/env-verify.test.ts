@@ -386,7 +386,10 @@ test.each<[why: string, start: () => Promise<string>, says: string]>([
 
 test('Ctrl-C or --timeout ends the wait for a service that hangs', async () => {
   const silent = await serve(() => {})
+  const began = performance.now()
   expect(await verify(FILE, ['--url', `web=${silent}`, '--timeout', '300ms'])).toMatchObject({ code: 3 })
+  // Not the five seconds of the default.
+  expect(performance.now() - began).toBeLessThan(4500)
   const stop = new AbortController()
   const url = await serve(() => stop.abort())
   const args = ['--url', `web=${url}`, '--timeout', '1h']

@@ -14,7 +14,12 @@ async function definition() {
   await mkdir(folder, { mode: 0o755 })
   const file = path.join(folder, FILE)
   await writeFile(file, 'export default {}', { mode: 0o644 })
-  return { folder, file, load: (account = ROOT) => refuseForeignDefinition(folder, FILE, account) }
+  return {
+    folder,
+    file,
+    above: path.dirname(folder),
+    load: (account = ROOT) => refuseForeignDefinition(folder, FILE, account),
+  }
 }
 
 // Only root can give a file to somebody else.
@@ -45,6 +50,7 @@ asRoot.each([
   ['a file that its group may write', 'file', 0o664, /may write to the file/],
   ['a folder that everybody may write', 'folder', 0o777, /may replace files/],
   ['a folder that its group may write', 'folder', 0o775, /may replace files/],
+  ['a folder above its own that everybody may write', 'above', 0o777, /may replace files/],
 ] as const)('%s is refused, unless the group is one’s own', async (_, part, mode, reason) => {
   const it = await definition()
   await chown(it[part], 0, 5)

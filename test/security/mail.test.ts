@@ -21,8 +21,8 @@ async function unconfirmed(options: Partial<PlatformOptions> = {}) {
   await expect.poll(() => it.messages.length, { timeout: 10_000 }).toBe(1)
   const link = new URL(/https?:\S+token=[\w-]+/.exec(it.messages[0]?.text ?? '')?.[0] ?? '')
   const path = link.pathname + link.search
-  const follow = (headers: Record<string, string>, method = 'GET') =>
-    asking(it.platform).ask(path, { method, headers })
+  const follow = (headers: Record<string, string>, method = 'GET', more = '') =>
+    asking(it.platform).ask(path + more, { method, headers })
   const store = await openTestStore({ kind: 'sqlite', file: it.file })
   const state = async () => (await store.course.find('grace@example.org'))?.state
   return { ...it, follow, state }
@@ -73,7 +73,10 @@ test.each<[where: string, Partial<PlatformOptions>]>([
   'with confirmation by button, %s, no GET confirms, and the button does, twice the same',
   async (_, options) => {
     const { follow, state } = await unconfirmed(options)
-    expect(await (await follow(BROWSER)).text()).toContain('<button type="submit">Confirm</button>')
+    const page = await (await follow(BROWSER, 'GET', '&language=de')).text()
+    expect(page).toContain('<button type="submit">Bestätigen</button>')
+    // The page that answers the button is of the same course, and in the same language.
+    expect(page).toMatch(/action="[^"]+&amp;language=de"/)
     expect(await bodyOf(await follow({ Accept: 'application/json' }))).toEqual({ status: 'unconfirmed' })
     expect(await state()).toBe('unconfirmed')
     for (let n = 0; n < 2; n += 1) expect((await follow(BROWSER, 'POST')).status).toBe(200)

@@ -803,6 +803,7 @@ test('a peer that was a copy is counted once it has a name of its own', async ()
   await it.rounds(6)
   // The other one reaches it.
   expect([it.known().view, it.known().isOutage, inbox.titles]).toEqual(['unreachable', false, []])
+  expect((await (await pages(it, clock))('/badge.svg')).text).not.toContain('failing')
 })
 
 test('a clock that is set back during an outage does not keep the page young', async () => {

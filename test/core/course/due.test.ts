@@ -106,7 +106,8 @@ test('at a local hour, lessons come on chosen days, each on a later one, and the
 test('wherever a reader moves between two lessons, the next come in the slots of that zone, one in each', () => {
   const anyMove = fc.record({
     to: fc.constantFrom(...ZONES),
-    after: fc.double({ min: 0, max: 1, noNaN: true }),
+    // In thousandths: of all numbers from 0 to 1, nearly every one is next to 0.
+    after: fc.integer({ min: 0, max: 1000 }),
   })
   const property = fc.property(
     anyLocal,
@@ -124,7 +125,7 @@ test('wherever a reader moves between two lessons, the next come in the slots of
         const lastSentAt = due
         due = nextLesson(plan, { confirmedAt, timeZone, lastSentAt, dueAt: due }, sent + 1, zones)?.dueAt ?? 0
         expect(due).toBeGreaterThan(lastSentAt)
-        const now = Math.floor(lastSentAt + after * (due - lastSentAt))
+        const now = Math.floor(lastSentAt + (after / 1000) * (due - lastSentAt))
         due = movedDue(plan, { dueAt: due, timeZone, lastSentAt }, { to, now }, zones) ?? due
         timeZone = to
         expect(due).toBeGreaterThanOrEqual(now)
@@ -142,7 +143,7 @@ test('wherever a reader moves between two lessons, the next come in the slots of
         'Australia/Lord_Howe',
         [
           { to: 'UTC', after: 0 },
-          { to: 'Asia/Kathmandu', after: 1 },
+          { to: 'Asia/Kathmandu', after: 1000 },
           { to: 'UTC', after: 0 },
         ],
       ],

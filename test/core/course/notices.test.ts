@@ -55,10 +55,11 @@ async function world(kind: StoreKind, ...subscribers: string[]) {
         if (isComposed) await meanwhile()
         return (await store.incidents.silenceAt(now())) !== undefined
       },
-      slots: ({ kind, subject }, language = 'none') => {
+      slots: ({ kind, subject, facts: { translations } }, language = 'none') => {
         isComposed = true
         const statusUrl = 'https://a.example/'
-        return { title: `${kind} ${subject}`, text: `in language ${language}`, when: 'when', statusUrl }
+        const text = translations?.[language] ?? `in language ${language}`
+        return { title: `${kind} ${subject}`, text, when: 'when', statusUrl }
       },
     }
     const log = { ...silentLog, warn: (code: string) => void logged.push(code) }
@@ -106,7 +107,8 @@ async function world(kind: StoreKind, ...subscribers: string[]) {
     closes: (cause: string) => closeIncident(incidents, cause, now()),
     announces: (id: string, forMs?: number) => {
       const until = forMs === undefined ? undefined : now() + forMs
-      return incidents.announce({ id, text: 'Maintenance', from: now(), until, by: 'ops' }, now())
+      const said = { text: 'Maintenance', translations: { de: 'Wartung' } }
+      return incidents.announce({ id, ...said, from: now(), until, by: 'ops' }, now())
     },
     withdraws: (id: string) => incidents.withdraw({ id, now: now() }),
     silences: (ms: number) =>
@@ -675,6 +677,10 @@ test('a notice and the link that ends it speak the language of their subscriber'
     ['ada@example.com', 'de', true],
     ['bob@example.com', 'none', false],
   ])
+  await it.announces('a1')
+  await it.round()
+  const translated = it.messages.filter(({ text }) => text.includes('Wartung'))
+  expect(translated.map(({ to }) => to.address)).toEqual(['ada@example.com'])
 })
 
 test('after a restore no notice has the key of another that was mailed since the backup', async () => {

@@ -227,6 +227,12 @@ test('somebody imported as finished stays so, with the lessons that they had, an
   const ada = { spelling: 'ada@example.com', identity: 'ada@example.com' }
   for (const course of ['choir', 'daily'])
     expect(await it.course.enrol({ ...ada, course })).toMatchObject({ enrolled: true })
+  // Now by the consent of the new beginning.
+  const [again] = await all(it.course.people())
+  expect(again).toMatchObject({
+    consentAt: new Date(it.now()).toISOString(),
+    consentHow: 'enrolled by a program or an operator',
+  })
 })
 
 test('somebody enrolled before consent was recorded is exported with how they agreed, so that the list reads back', async () => {

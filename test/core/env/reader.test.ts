@@ -16,6 +16,7 @@ test.each([
   ['a hash inside a value', 'A=b#c', { A: 'b#c' }],
   ['a hash inside quotes', 'A="b # c" # d', { A: 'b # c' }],
   ['escapes in double quotes only', `A="x\\ny"\nB='x\\ny'`, { A: 'x\ny', B: 'x\\ny' }],
+  ['a backslash before the end of single quotes', `A='C:\\dir\\'\nB=c`, { A: 'C:\\dir\\', B: 'c' }],
   ['several lines in quotes', 'A="one\ntwo"\nB=c', { A: 'one\ntwo', B: 'c' }],
   ['a BOM and CRLF', '\uFEFFA=b\r\nC=d\r\n', { A: 'b', C: 'd' }],
   ['dollars, which are not expanded', 'A=$2b$10$abc\nB=$(touch x)', { A: '$2b$10$abc', B: '$(touch x)' }],

@@ -155,6 +155,8 @@ test('services that fail alike on one host are one root cause', () => {
       on('api', 'connect_refused', 'http://127.0.0.1:8000'),
       on('agent', 'dns_not_found', 'http://agent.example.com'),
       on('docs', 'connect_refused', 'http://docs.example.com'),
+      // Not alike.
+      on('shop', 'tls_expired', 'https://127.0.0.1:8443'),
     ],
     ASKS,
   )
@@ -162,6 +164,7 @@ test('services that fail alike on one host are one root cause', () => {
     [['web', 'api'], 'connect_refused'],
     [['agent'], 'dns_not_found'],
     [['docs'], 'connect_refused'],
+    [['shop'], 'tls_expired'],
   ])
 })
 

@@ -413,6 +413,23 @@ describe.each(STORES.filter((kind) => kind !== 'memory'))('%s', (kind) => {
     ])
   })
 
+  test('an end that one channel was told is still to come on another, however long ago the incident began', async () => {
+    const { incidents } = await openTestStore(await addressOf(kind))
+    const told = (channel: string, of: 'opened' | 'closed', at: number) => ({
+      incident: 'a',
+      kind: of,
+      channel,
+      at,
+    })
+    const beginnings = ['webhook', 'mail'].map((channel) => told(channel, 'opened', NOW))
+    await change(incidents, NOW, { opens: [incident('a')], told: beginnings })
+    const at = NOW + 5 * HOUR_MS
+    const closes = [{ cause: 'mail', at, unseenSince: at }]
+    await change(incidents, at, { closes, told: [told('webhook', 'closed', at)] })
+    await change(incidents, at, {}, [...CHANNELS, { name: 'mail' }])
+    expect(await incidents.queuedAlerts()).toMatchObject([{ kind: 'closed', channel: 'mail' }])
+  })
+
   test('what was claimed and not handed over counts for nothing: an end is not sent of what nobody was told', async () => {
     const { incidents } = await alerted()
     const [claim] = await take(incidents)

@@ -360,6 +360,7 @@ test.each<[number | 'silence', SendOutcome]>([
   [200, { kind: 'sent', id: 'i' }],
   [204, { kind: 'sent', id: 'i' }],
   [302, { kind: 'transient', reason: 'the webhook answered 302', scope: 'message' }],
+  [404, { kind: 'transient', reason: 'the webhook answered 404', scope: 'message' }],
   [410, { kind: 'permanent', reason: 'the webhook answered 410', hardBounce: true }],
   [500, { kind: 'transient', reason: 'the webhook answered 500', scope: 'message' }],
   ['silence', { kind: 'transient', reason: 'the webhook did not answer', scope: 'message' }],

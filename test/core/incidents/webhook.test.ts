@@ -212,7 +212,9 @@ test('each service gets the form that it documents', () => {
     request('ntfy', { kind, text: { title, lines: [] } }).headers
   expect(ntfy('closed')).toMatchObject({ priority: 'default', tags: 'white_check_mark' })
   expect(ntfy('test')).toMatchObject({ priority: 'default', tags: 'bell' })
-  expect(ntfy('reminder-1')).toMatchObject({ priority: 'default', tags: 'rotating_light' })
+  // What somebody looks at is not over.
+  for (const kind of ['reminder-1', 'acknowledged'] as const)
+    expect(ntfy(kind)).toMatchObject({ priority: 'default', tags: 'rotating_light' })
   for (const title of ['Töpfe', 'a\nb', 'a\x7f'])
     expect(ntfy('opened', title).title).toBe(`=?UTF-8?B?${Buffer.from(title).toString('base64')}?=`)
 })

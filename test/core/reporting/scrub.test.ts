@@ -67,6 +67,7 @@ test.each([
   ['/play#a=b "/play#c" (/play#d)', '/play "/play" (/play)'],
   ['why?x=1 what?', 'why what?'],
   ['GET /play?c=abc&x=1 took 5 ms', 'GET /play took 5 ms'],
+  ['from /a?x=1 to /b?y=2', 'from /a to /b'],
   ['from /play#token to /a?b=c#d', 'from /play to /a'],
   ['really? yes: 12:34:56', 'really? yes: 12:34:56'],
   ['at run (file:///srv/app/dist/chunk.js:12:34)', 'at run (file:///srv/app/dist/chunk.js:12:34)'],

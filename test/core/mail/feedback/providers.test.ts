@@ -320,17 +320,18 @@ describe('a webhook', () => {
   })
 })
 
-test('a time without a zone is in UTC, whatever the zone of the machine', () => {
+test('a time without a zone is in UTC, whatever the zone of the machine, and one to come is now', () => {
   const complaint = (created_at: string) => ({
     type: 'email.complained',
     created_at,
     data: { to: 'a@b.example' },
   })
-  const [zoned, bare] = ['2026-01-02T03:04:05.678Z', '2026-01-02 03:04:05.678'].map((at) =>
-    read('resend', complaint(at), { now: NOW, deliveryId: 'd-1' }),
+  const [zoned, bare, late] = ['2026-01-02T03:04:05.678Z', '2026-01-02 03:04:05.678', '2126-01-02'].map(
+    (at) => read('resend', complaint(at), { now: NOW, deliveryId: 'd-1' }),
   )
   expect(zoned?.events).toMatchObject([{ at: Date.UTC(2026, 0, 2, 3, 4, 5, 678) }])
   expect(bare).toEqual(zoned)
+  expect(late?.events).toMatchObject([{ at: NOW }])
 })
 
 test('an event of Resend counts for each of its recipients, of which there are at most fifty', () => {
@@ -340,6 +341,14 @@ test('an event of Resend counts for each of its recipients, of which there are a
     const body = { type: 'email.bounced', created_at: '2026-01-02T03:04:05Z', data }
     return read('resend', body, { now: NOW, deliveryId: 'd-1' }).events.map(({ address }) => address)
   }
+  // Whatever is wrong beside it, a recipient keeps its place, and so the name of its event.
+  const data = {
+    to: ['a@example.com', '', 'c@example.com'],
+    message_id: 'm-1',
+    bounce: { type: 'Permanent' },
+  }
+  const { events } = read('resend', { type: 'email.bounced', data }, { now: NOW, deliveryId: 'd-1' })
+  expect(events.map(({ id }) => id)).toEqual(['d-1/0', 'd-1/2'])
   expect(bounced(50)).toEqual(Array.from({ length: 50 }, (_, n) => `p${n}@example.com`))
   for (const count of [0, 51]) expect(() => bounced(count)).toThrow('1 to 50 recipients')
 })
