@@ -98,6 +98,8 @@ export function startAlerts(
     readonly files?: readonly string[]
     /** Causes that were found failing before the first round, which is the second for them. */
     readonly suspects?: readonly ConditionName[]
+    /** This process does not start: what it does not check may still be in the definition of another. */
+    readonly isRefused?: boolean
   },
 ) {
   const { clock, timer, random, log } = host
@@ -117,7 +119,6 @@ export function startAlerts(
   let telling: Promise<unknown> | undefined
   let following: Promise<boolean> = Promise.resolve(false)
 
-  /** What a round changes of the incidents that are open, and the next streaks. */
   function changesOf(
     reports: readonly RoundReport[],
     open: readonly StoredIncident[],
@@ -134,7 +135,7 @@ export function startAlerts(
       isCheckedElsewhere: (probe) =>
         !looked.has(probe) &&
         platform.probes.some(({ name, service }) => name === probe && !looked.has(service)),
-      isKnown: (cause) => causes.has(cause),
+      isKnown: (cause) => parts.isRefused === true || causes.has(cause),
     })
     const openFor = (cause: string) => open.find((one) => one.cause === cause)
     /** With what other processes found, which this one does not check. */
@@ -269,7 +270,6 @@ export function startAlerts(
       following = follow(reports)
       return following
     },
-    /** Resolves when the alerts in flight are sent. */
     told: async () => void (await telling),
     async stop() {
       stopping.abort()

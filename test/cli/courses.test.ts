@@ -296,6 +296,8 @@ test('an operator imports people with proof of consent, sees the lines of those 
   expect(csv).toMatch(
     /^ada@example.com,quantum,confirmed,de,Europe\/Vienna,2,7,course-day-1 course-day-2,,.*,2026-01-02T00:00:00.000Z,"form, at the fair",[\w-]{8,}\.1\r$/m,
   )
+  await write(csv)
+  expect((await run('course', 'import', 'people.csv')).err).toContain('only with the EMAIL_LINK_SECRET')
   const json = await run('course', 'export', '--course', 'quantum', '--format', 'json')
   expect(JSON.parse(json.out)).toMatchObject({ version: 1, enrolments: [{}, {}] })
   expect(await run('course', 'export', '--course', 'quantun')).toMatchObject({ code: 2, out: '' })

@@ -1,6 +1,7 @@
 import { chmod, chown, copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import path from 'node:path'
+import Database from 'better-sqlite3'
 import { execa } from 'execa'
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
 import { choosePlatform, takeConfigWords } from '../../src/cli/choose-platform.ts'
@@ -215,7 +216,7 @@ test('a command with the data folder uses the definition that its daemon had, ru
   })
 })
 
-test('a daemon whose definition is broken or gone alerts once, however often it is started', async () => {
+test('a daemon whose definition is broken or gone alerts once, however often it is started, and ends no incident', async () => {
   const { at, file, start } = await school()
   const { url: hook, told } = await alertWebhook()
   await writeFile(at('srv/kiln.env'), `ALERT_WEBHOOK_URL=${hook}\n`)
@@ -233,11 +234,19 @@ test('a daemon whose definition is broken or gone alerts once, however often it 
   await writeFile(file, JSON.stringify(DEFINITION))
   await (await start(words)).stop()
   await rm(file)
+  // Of a probe that only the definition knows.
+  const store = new Database(at('data/platform.sqlite'))
+  const columns = '(id, cause, service, affected, opened_at, seen_at)'
+  store
+    .prepare(`INSERT INTO incident ${columns} VALUES ('o', 'oven', 'web', '[]', @at, @at)`)
+    .run({ at: Date.now() - 200_000 })
+  store.close()
   await refused()
-  expect(told).toHaveLength(1)
+  await refused()
+  expect(told.slice(1)).toEqual(['incident.opened oven: null'])
   await rm(at('data'), { recursive: true })
   await platformctl(['daemon', '--config', file, ...words], { cwd: at('elsewhere') })
-  expect(told[1]).toContain('platform.config.json: There is no such file. Check the path; the daemon refused')
+  expect(told[2]).toContain('platform.config.json: There is no such file. Check the path; the daemon refused')
 })
 
 test('a daemon refused for the file of a secret alerts once, names the file, and opens no other store', async () => {

@@ -1,7 +1,7 @@
 import { withoutAddresses } from '../../core/audit.ts'
 import { NOTICES } from '../../core/course/definition.ts'
 import type { Course } from '../../core/course/open.ts'
-import { CSV_HEAD, type PeopleReading, personLine, readPeople } from '../../core/course/people.ts'
+import { CSV_HEAD, personLine, readPeople } from '../../core/course/people.ts'
 import type { EnrolAnswer } from '../../core/course/store.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { given } from '../../core/given.ts'
@@ -200,9 +200,11 @@ export const importPeople = courseCommand({
   async run(context, { file, dryRun = false }, { course }) {
     const text = await readTextFile(context, file, LARGEST_LIST)
     const reading = readPeople(text, { courses: course.courses, now: context.clock.now() })
-    const { people, ignored, unit } = reading
-    if (reading.faults.length > 0) {
-      context.stderr.write(faultsText(reading))
+    const { people, ignored, unit, faults } = reading
+    if (faults.length > 0) {
+      const shown = faults.slice(0, MOST_FAULTS).map(({ line, message }) => `${unit} ${line}: ${message}\n`)
+      const more = faults.length > MOST_FAULTS ? `and ${faults.length - MOST_FAULTS} more\n` : ''
+      context.stderr.write(shown.join('') + more)
       throw wrongUsage(`nobody was imported from ${file}. Correct it and run the command again.`)
     }
     if (ignored.length > 0) complain(context, `ignored in ${file}: ${ignored.join(', ')}`)
@@ -216,6 +218,7 @@ export const importPeople = courseCommand({
           `the course ${id} has no lesson ${withoutAddresses(strange.slice(0, 10).join(', '))}${more}: who had it gets all others. Its lessons are ${lessons.join(', ')}.`,
         )
     }
+    if (people.some(({ subscription }) => subscription)) complain(context, LINKS)
     const tally = { imported: 0, known: 0 }
     const leftOut = [...reading.leftOut]
     const progress = await openProgress(context, 'importing')
@@ -257,8 +260,5 @@ const WHY = {
 }
 
 const MOST_FAULTS = 20
-
-function faultsText({ faults, unit }: PeopleReading): string {
-  const shown = faults.slice(0, MOST_FAULTS).map(({ line, message }) => `${unit} ${line}: ${message}\n`)
-  return shown.join('') + (faults.length > MOST_FAULTS ? `and ${faults.length - MOST_FAULTS} more\n` : '')
-}
+const LINKS =
+  'links of earlier mails work only with the EMAIL_LINK_SECRET that signed them. If none was set, move the store itself: platformctl db copy.'
