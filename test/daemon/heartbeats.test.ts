@@ -71,9 +71,10 @@ test('without a grace, a job may be late by a tenth of its time, and takes nothi
 })
 
 test('a reported failure fails the job’s probe at once, until the next success', async () => {
-  const { post, probe } = await web()
+  const { post, probe, time } = await web()
   expect((await post('/api/heartbeats/backup', { body: '{"exitCode":3}' })).body).toMatchObject({
     state: 'failed',
+    nextBy: new Date(time.now + 26 * HOUR_MS).toISOString(),
   })
   expect(await probe('heartbeat-backup')).toMatchObject({
     state: 'failing',

@@ -75,12 +75,13 @@ test('a challenge that never ends answers 503 after ten seconds', async () => {
 })
 
 test('a form too has to pass the challenge of the host', async () => {
-  const { submit, recipients } = open({ challenge: ({ response }) => response === 'right' })
-  const answers = ['', '&challenge=wrong', '&challenge=right'].map(async (more, index) => {
+  const challenge = ({ response }: { response: string | undefined }) => response === 'right'
+  const { submit, recipients } = open({ challenge, history: await openHistory(undefined) })
+  const answers = ['', '&challenge=wrong', '&challenge=right', '&course=status'].map(async (more, index) => {
     const { status } = await submit(`email=${index}%40example.com${more}`)
     return status
   })
-  expect(await Promise.all(answers)).toEqual([400, 400, 202])
+  expect(await Promise.all(answers)).toEqual([400, 400, 202, 400])
   await expect.poll(() => recipients).toEqual(['2@example.com'])
 })
 

@@ -315,6 +315,7 @@ test.each<[string, NonNullable<ProbeInput['expect']>, string, object]>([
   ['a value of its type', { json: { n: 1 } }, '{"n":"1"}', { state: 'failing' }],
   ['a value of its type', { json: { on: 'true' } }, '{"on":true}', { state: 'failing' }],
   ['a value of its type', { json: { owner: 'null' } }, '{"owner":null}', { state: 'failing' }],
+  ['null, which nothing is not,', { json: { 'owner.name': null } }, REPORT, { state: 'failing' }],
   ['what JSON inherits', { json: { 'toString.name': 'toString' } }, '{}', { state: 'failing' }],
   ['JSON', { json: { status: 'up' } }, '<p>up', { reason: 'answers with something other than JSON' }],
   ['JSON and a text', { contains: 'up', json: { status: 'up' } }, '"up"', { state: 'failing' }],

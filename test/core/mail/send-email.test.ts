@@ -165,3 +165,15 @@ test('mail is configured only with its key, and unconfigured sending says so', a
   const none = createSendEmail(openMailer({ mail: undefined, compiled: compiledMails }), systemClock, MAILS)
   expect(await none(INPUT)).toEqual({ sent: false, reason: 'mail is not configured' })
 })
+
+test('while the store cannot be opened, a durable mail is not sent at once instead, and another is', async () => {
+  const transport = testTransport(async () => ({ kind: 'sent', id: 'id' }))
+  const mailer = openMailer({ compiled: compiledMails, mail: undefined, transport })
+  const closed = () => Promise.reject(new Error('the store is away'))
+  const sendEmail = createSendEmail(mailer, systemClock, MAILS, undefined, closed)
+  expect(await sendEmail({ ...INPUT, durable: true })).toEqual({
+    sent: false,
+    reason: 'the mail could not be stored now; try again later',
+  })
+  expect(await sendEmail(INPUT)).toEqual({ sent: true, id: 'id' })
+})
