@@ -351,7 +351,7 @@ export function parseValue(reading: Reading, text: string): Parsed {
   const value = kind.parse(text, reading)
   const within = range === undefined || typeof value !== 'number' || (value >= range[0] && value <= range[1])
   if (value === undefined || !within) return wrong(expectedOf(reading))
-  if (pattern && !pattern.test(text)) return wrong(`text that matches ${pattern.source}`)
+  if (pattern && !parts.every((one) => pattern.test(one))) return wrong(`text that matches ${pattern.source}`)
   // A secret is handed on as text, in the form that its kind has brought it to.
   const own = kind.secret && typeof value === 'string' ? value : text
   if (schema === undefined) return { ok: true, text: own, value }

@@ -79,7 +79,10 @@ test.each([
   expect(parseValue({ kind: 'secret', rotates: true }, text).ok).toBe(good)
 })
 
-test('a pattern narrows a value of any kind', () => {
+test('a pattern narrows a value of any kind, and each of several while a secret is rotated', () => {
+  const rotating = { kind: 'secret', rotates: true, pattern: /^wh_[a-z]+$/ } as const
+  const rotated = ['wh_new,wh_old', 'wh_new,other'].map((text) => parseValue(rotating, text).ok)
+  expect(rotated).toEqual([true, false])
   for (const [kind, text] of [
     ['text', 'a@b.example'],
     ['email', 'a@b.example'],
