@@ -22,7 +22,7 @@ const project = (
     isolate?: boolean
     maxWorkers?: number
     execArgv?: string[]
-    experimental?: { viteModuleRunner: boolean }
+    experimental?: { viteModuleRunner: boolean; nodeLoader: boolean }
   } = {},
 ) => ({
   test: {
@@ -88,7 +88,13 @@ export default defineConfig({
         'main',
         ['test/**/*.test.ts'],
         ['test/{pack,browser,servers,load,examples}/**', ...ALONE, ...LONG],
-        { env: NUUK, isolate: false, maxWorkers, experimental: { viteModuleRunner: false } },
+        // No test here mocks a module: none is parsed for that.
+        {
+          env: NUUK,
+          isolate: false,
+          maxWorkers,
+          experimental: { viteModuleRunner: false, nodeLoader: false },
+        },
       ),
       project('alone', ALONE, [], { env: LORD_HOWE, maxWorkers }),
       // These two install from the registry, which may need the machine's own certificates.
