@@ -82,17 +82,22 @@ const MADE: Record<string, () => string | Promise<string>> = {
   ),
 }
 
-for (const [file, make] of Object.entries(MADE)) {
-  const made = await make()
-  const full = path.join(root, file)
-  if (process.argv.includes('--check')) {
-    const found = await readFile(full, 'utf8').catch(() => undefined)
-    if (found !== made) {
-      console.log(`${file} is stale: npm run make`)
-      process.exitCode = 1
-    }
-  } else {
-    await mkdir(path.dirname(full), { recursive: true })
-    await writeFile(full, made)
-  }
+/** The files that are not as they would be made now. */
+export async function stale(): Promise<string[]> {
+  const found: string[] = []
+  for (const [file, make] of Object.entries(MADE))
+    if ((await readFile(path.join(root, file), 'utf8').catch(() => undefined)) !== (await make()))
+      found.push(file)
+  return found
 }
+
+if (import.meta.main && process.argv.includes('--check'))
+  for (const file of await stale()) {
+    console.log(`${file} is stale: npm run make`)
+    process.exitCode = 1
+  }
+else if (import.meta.main)
+  for (const [file, make] of Object.entries(MADE)) {
+    await mkdir(path.dirname(path.join(root, file)), { recursive: true })
+    await writeFile(path.join(root, file), await make())
+  }
