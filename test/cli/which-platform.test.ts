@@ -48,8 +48,27 @@ async function school(definition: object = DEFINITION) {
     file,
     run: (args: readonly string[], { cwd = at('elsewhere'), more = {} } = {}) =>
       command(args, { cwd, env: { ...env, ...more } }),
+    /** In a process of its own, for what it logs and how it ends. */
     start: (args: readonly string[], cwd = at('elsewhere')) => started(args, cwd, env),
+    here: (args: readonly string[], cwd = at('elsewhere')) => inThisProcess(args, cwd, env),
   }
+}
+
+const PORTS = ['web', 'api', 'agent'].flatMap((service) => [`--${service}-port`, '0'])
+
+async function inThisProcess(args: readonly string[], cwd: string, env: Record<string, string>) {
+  const end = new AbortController()
+  const words = ['daemon', '--no-schedule', ...PORTS, '--grace', '0', ...args]
+  const ended = command(words, { cwd, env, signal: end.signal })
+  const stop = async () => {
+    end.abort()
+    expect(await ended).toMatchObject({ exitCode: 0 })
+  }
+  onTestFinished(stop)
+  const record = path.resolve(cwd, args.at(args.indexOf('--data') + 1) ?? '.platformctl', 'daemon.json')
+  const urls = async () => JSON.parse(await readFile(record, 'utf8').catch(() => '{}')).urls
+  await expect.poll(urls, { interval: 5 }).toHaveProperty('web')
+  return { stop, url: String((await urls()).web) }
 }
 
 async function started(args: readonly string[], cwd: string, env: Record<string, string>): Promise<Daemon> {
@@ -143,9 +162,9 @@ test('a daemon says first which platform it runs, whatever is logged, warns of u
 })
 
 test('a store of another platform is refused with both names until it is adopted, and its mail is paused without a definition', async () => {
-  const { at, file, run, start } = await school(TAUGHT)
+  const { at, file, run, here } = await school(TAUGHT)
   const data = ['--data', at('data')]
-  await (await start(['--config', file, ...data])).stop()
+  await (await here(['--config', file, ...data])).stop()
   await writeFile(at('srv/firing/1-clay.md'), '---\nsubject: Clay\n---\n\nWedge it again.')
   expect((await run(['course', 'status', '--config', file, ...data])).exitCode).toBe(0)
   await writeFile(file, 'export default {')
@@ -160,7 +179,7 @@ test('a store of another platform is refused with both names until it is adopted
         /belongs to the platform "Kiln School", and this is "Glaze School".*--adopt/,
       ),
     })
-  await (await start(['--config', file, '--adopt', ...data])).stop()
+  await (await here(['--config', file, '--adopt', ...data])).stop()
   expect((await run(['course', 'status', '--config', file, ...data])).exitCode).toBe(0)
   expect(await run(['course', 'status', '--no-config', ...data])).toMatchObject({
     exitCode: 2,
@@ -196,9 +215,9 @@ test('the fingerprint follows the definition and its lessons, and not the folder
 })
 
 test('a command with the data folder uses the definition that its daemon had, running or not, and refuses one that is gone', async () => {
-  const { at, file, run, start } = await school(TAUGHT)
+  const { at, file, run, here } = await school(TAUGHT)
   const data = ['--data', at('data')]
-  const daemon = await start(['--config', file, ...data])
+  const daemon = await here(['--config', file, ...data])
   expect((await run(['status', ...data])).stdout).toMatch(/^platform {3}Kiln School, defined by /m)
   const listed = await run(['course', 'list', ...data])
   expect(listed.stderr).toContain(named(file))
@@ -217,7 +236,7 @@ test('a command with the data folder uses the definition that its daemon had, ru
 })
 
 test('a daemon whose definition is broken or gone alerts once, however often it is started, and ends no incident', async () => {
-  const { at, file, start } = await school()
+  const { at, file, here } = await school()
   const { url: hook, told } = await alertWebhook()
   await writeFile(at('srv/kiln.env'), `ALERT_WEBHOOK_URL=${hook}\n`)
   const words = ['--env-file', at('srv/kiln.env'), '--data', at('data')]
@@ -232,7 +251,7 @@ test('a daemon whose definition is broken or gone alerts once, however often it 
     ),
   ])
   await writeFile(file, JSON.stringify(DEFINITION))
-  await (await start(words)).stop()
+  await (await here(words)).stop()
   await rm(file)
   // Of a probe that only the definition knows.
   const store = new Database(at('data/platform.sqlite'))
@@ -275,8 +294,8 @@ test('a daemon refused for the file of a secret alerts once, names the file, and
 })
 
 test('without options a command acts on the one daemon that runs here, and says so, also of an env file that is gone', async () => {
-  const { at, file, run, start } = await school()
-  const daemon = await start(['--env-file', at('srv/kiln.env'), '--data', at('data')])
+  const { at, file, run, here } = await school()
+  const daemon = await here(['--env-file', at('srv/kiln.env'), '--data', at('data')])
   const options = `--config ${file} --env-file ${at('srv/kiln.env')} --data ${at('data')}`
   for (const command of ['preflight --strict', 'status', 'course list', 'env list']) {
     // A variable of white space is none.
@@ -288,7 +307,7 @@ test('without options a command acts on the one daemon that runs here, and says 
   const silent = async (args: readonly string[], where: Parameters<typeof run>[1] = {}) =>
     expect((await run(args, where)).stderr).not.toContain('acting on')
   // Where it listens, and not where another program may.
-  expect((await run(['health'])).stdout).toContain(String(daemon.urls.web))
+  expect((await run(['health'])).stdout).toContain(daemon.url)
   expect((await run(['dispatch'])).stdout).toContain('0 sent')
   // Also a service of another process with the same folder.
   const record = await readFile(at('data/daemon.json'), 'utf8')
@@ -322,8 +341,8 @@ test('without options a command acts on the one daemon that runs here, and says 
   await copyFile(at('data/daemon.json'), at('own/.platformctl/daemon.json'))
   await silent(['preflight'], { cwd: at('own') })
   await silent(['preflight', '--help'])
-  await silent(['health', '--url', `web=${daemon.urls.web}`])
-  await silent(['health', `--url=web=${daemon.urls.web}`])
+  await silent(['health', '--url', `web=${daemon.url}`])
+  await silent(['health', `--url=web=${daemon.url}`])
   // As one that was a pipe.
   await rm(at('srv/kiln.env'))
   const { exitCode, stderr } = await run(['preflight'])
@@ -335,9 +354,9 @@ test('without options a command acts on the one daemon that runs here, and says 
 })
 
 test('what belongs to the command behind -- says nothing to beat', async () => {
-  const { at, run, start } = await school({ ...DEFINITION, heartbeats: { backup: { every: '1d' } } })
+  const { at, run, here } = await school({ ...DEFINITION, heartbeats: { backup: { every: '1d' } } })
   // Also in the folder of its data.
-  await start(['--env-file', at('srv/kiln.env'), '--data', '.platformctl'])
+  await here(['--env-file', at('srv/kiln.env'), '--data', '.platformctl'])
   for (const word of ['-h', '--url']) {
     const { exitCode, stderr } = await run(['beat', 'backup', '--', 'true', word, 'db.example.com'])
     expect(exitCode).toBe(0)
@@ -347,9 +366,9 @@ test('what belongs to the command behind -- says nothing to beat', async () => {
 })
 
 test('in the folder of a definition, or with --config alone, a command says that a daemon runs here with other settings', async () => {
-  const { at, file, run, start } = await school()
+  const { at, file, run, start, here } = await school()
   const words = ['--env-file', at('srv/kiln.env'), '--data', at('data')]
-  const daemon = await start(words)
+  const daemon = await here(words)
   const said = `platformctl: the settings are this shell’s alone, without an env file. A daemon runs here with others; to act on it, add ${words.join(' ')}`
   const lines = async (args: readonly string[], where: Parameters<typeof run>[1] = { cwd: at('srv') }) =>
     (await run(args, where)).stderr.split('\n').filter((line) => line.includes('this shell’s alone'))
@@ -362,7 +381,7 @@ test('in the folder of a definition, or with --config alone, a command says that
   for (const named of [words.slice(0, 2), words.slice(2), ['--help'], ['--no-config']])
     expect(await lines(['course', 'status', ...named])).toEqual([])
   expect(await lines(['env', 'check', at('srv/kiln.env')])).toEqual([])
-  expect(await lines(['health', '--url', `web=${daemon.urls.web}`])).toEqual([])
+  expect(await lines(['health', '--url', `web=${daemon.url}`])).toEqual([])
   expect(await lines(['preflight'], { cwd: at('srv'), more: { STORE_URL: 'sqlite:x' } })).toEqual([])
   const second = await start(['--data', at('second')])
   const [both = ''] = await lines(['preflight'])
@@ -371,7 +390,7 @@ test('in the folder of a definition, or with --config alone, a command says that
   await second.stop()
   expect(await lines(['preflight'])).toEqual([])
   // Only what it was given in its own shell can be missing here, which no option would name.
-  await start([], at('srv'))
+  await here([], at('srv'))
   expect(await lines(['preflight'])).toEqual([])
 })
 
@@ -460,9 +479,8 @@ Status: 5.1.1
 test.runIf(process.getuid?.() === 0)(
   'the pipe of the feedback guide, which root runs, finds the definition of one box, whose data belong to another user',
   async () => {
-    const { at, start } = await school()
-    const daemon = await start(['--data', at('data')], at('srv'))
-    await daemon.stop()
+    const { at, here } = await school()
+    await (await here(['--data', at('data')], at('srv'))).stop()
     for (const name of ['', ...(await readdir(at('data')))]) await chown(at(`data/${name}`), 65_534, 65_534)
     const page = await readFile(new URL('../../docs/guides/feedback.md', import.meta.url), 'utf8')
     const script = /<<'END'\n(#!.*?)END\n/s.exec(page)?.[1] ?? ''

@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { platformctl, startDaemon } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { command } from '../support/in-process.ts'
 import { behindProxy } from '../support/proxy.ts'
 import { healthBody, serve } from '../support/servers.ts'
 
@@ -17,7 +18,7 @@ test('the smoke test of a deployment waits through the restart for the new build
   const old = await start('build-1')
   const urls = Object.entries(old.urls).map(([service, url]) => `${service}=${url}`)
   const smoke = (...args: string[]) =>
-    platformctl(['health', '--url', ...urls, '--format', 'json', ...args], { cwd })
+    command(['health', '--url', ...urls, '--format', 'json', ...args], { cwd })
   expect(await smoke('--expect-build', 'build-2')).toMatchObject({ exitCode: 1 })
 
   const waiting = smoke('--wait', '30s', '--consecutive', '2', '--expect-build', 'build-2')

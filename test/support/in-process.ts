@@ -11,10 +11,10 @@ import { testContext } from './context.ts'
  */
 export async function command(
   args: readonly string[],
-  { cwd, env = {} }: Pick<Run, 'cwd' | 'env'>,
+  { cwd, env = {}, ...more }: Pick<Run, 'cwd' | 'env'> & { readonly signal?: AbortSignal },
 ): Promise<Finished> {
   const given = bare(env, cwd)
-  const { context, stdout, stderr } = testContext({ cwd, env: given })
+  const { context, stdout, stderr } = testContext({ cwd, env: given, ...more })
   const words = takeConfigWords(args)
   const say = (sentence: string) => complain(context, sentence)
   const exitCode = await choosePlatform(words, { cwd, env: given, say }).then(
