@@ -97,6 +97,12 @@ abc  mail (web, agent), open
   )
   const { stdout } = await alert(['list', '--all', '--data', data, '--format', 'json'])
   expect(JSON.parse(stdout)).toMatchObject({ version: 1, incidents: [{ id: 'abc', closedAt: NOW }] })
+  const told = (['closed', 'opened'] as const).map((kind) => {
+    return { incident: 'abc', kind, channel: 'webhook', at: kind === 'opened' ? NOW - 60_000 : NOW }
+  })
+  await change(store.incidents, NOW, { told })
+  // As they were sent.
+  expect((await alert(['list', '--all', '--data', data])).stdout).toMatch(/sent +opened [\s\S]*sent +closed /)
 })
 
 test('an alert that a pause or a silence holds is held in alert list and in mail queue; the one about the pause is not', async () => {

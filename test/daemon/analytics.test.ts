@@ -95,6 +95,15 @@ test('acknowledges a repeated batch without storing it twice, from whatever netw
   expect(rows('SELECT count FROM visits_daily')).toEqual([{ count: 4 }])
 })
 
+test('a client gets an eighth of a day, and all those of a host that passes no socket on more than that', async () => {
+  const { post } = await platform({ ANALYTICS_DAILY_MB: '1' })
+  const text = 'a word '.repeat(8)
+  const events = Array(500).fill(event({ a: text, b: text, c: text, d: text }))
+  const stored = async (from: string) => (await post({ events }, {}, from)).body.stored
+  expect([await stored('198.51.100.7'), await stored('198.51.100.7')]).toEqual([true, false])
+  expect([await stored(''), await stored('')]).toEqual([true, true])
+})
+
 test('a batch of another form, of over 500 events or 256 KB, or of another media type is refused, and nothing is opened', async () => {
   const { post, folder } = await platform()
   for (const [body, status] of [

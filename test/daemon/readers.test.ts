@@ -19,6 +19,7 @@ async function choir(env: Readonly<Record<string, string>> = {}, ids = ['open', 
     for (const [language, name] of [
       ['.', 'Song'],
       ['de', 'Lied'],
+      ['nl', 'Zang'],
     ] as const)
       for (const n of [1, 2]) {
         const file = path.join(folder, id, language, `${n}-song.md`)
@@ -83,6 +84,10 @@ test('a page speaks the language of the link, else that of the browser, else tha
   // The text follows the browser as well, where there is a translation.
   expect((await it.ask('/lessons/1', 'de-CH')).html).toContain('<article class="lesson" data-lesson="day-1">')
   expect((await it.ask('/lessons/1', 'de-CH')).html).toContain('Lied 1 of open')
+  // The page around it is in English.
+  expect((await it.ask('/lessons/1', 'nl')).html).toMatch(
+    /data-lesson="day-1" lang="nl" dir="ltr">\s*<h1[^>]*>Zang 1/,
+  )
   for (const accepts of ['fr', 'en, de;q=0.5'])
     expect((await it.ask('/lessons/1', accepts)).html).toContain('Song 1 of open')
 })
