@@ -43,7 +43,7 @@ test('a program that has mailed somebody ends by itself, without closing its pla
   expect(stdout).toBe('mailed\n')
 })
 
-test('forty platforms, opened, used and closed, leave no memory, no file and no timer', {
+test('twenty platforms, opened, used and closed, leave no memory, no file and no timer', {
   timeout: 60_000,
 }, async () => {
   const provider = createServer((request, response) => {
@@ -91,7 +91,7 @@ test('forty platforms, opened, used and closed, leave no memory, no file and no 
   provider.closeAllConnections()
   const before = await settled()
   alive.length = 0
-  for (let round = 0; round < 40; round += 1) await useOne()
+  for (let round = 0; round < 20; round += 1) await useOne()
 
   provider.closeAllConnections()
   await expect.poll(resources).toEqual(before)

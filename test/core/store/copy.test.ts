@@ -122,10 +122,10 @@ test('however large the mails that wait, no more than 16 MB of them is handed ov
     ...{ id: `m${n}`, stream: 'mail', key: `mail.${n}`, payload: 'x'.repeat(900_000) },
     ...{ createdAt: 1, expiresAt: 2, nextAttemptAt: 1, attempts: 0, fence: 0 },
   })
-  const rows = (table: string) => (table === 'message' ? [Array.from({ length: 40 }, mail)] : [])
+  const rows = (table: string) => (table === 'message' ? [Array.from({ length: 24 }, mail)] : [])
   const source = { rows, assertUnchanged: async () => {} }
   const counts = await copyRows(source, async (steps) => perform(watched(steps)))
-  expect(counts.message).toBe(40)
+  expect(counts.message).toBe(24)
   expect(largest).toBeLessThan(17_000_000)
 })
 
