@@ -100,7 +100,7 @@ test.each<[string, Outcome]>([
 ])(
   'fifty early people whom a provider refuses %s hold up nobody else, and most are parked',
   async (_, refusal) => {
-    const it = await courseWith(150)
+    const it = await courseWith(150, { kind: 'memory' })
     it.answer(({ to }) =>
       Number(/\d+/.exec(to.address)?.[0]) < 50 ? refusal : { kind: 'sent', id: 'taken' },
     )
@@ -122,7 +122,7 @@ test.each<[string, Outcome]>([
 ])(
   'an hour’s limit that a provider answers with %s parks nobody, however often it is met',
   async (_, limited) => {
-    const it = await courseWith(150)
+    const it = await courseWith(60, { kind: 'memory' })
     let left = 0
     it.answer(async () => {
       await new Promise((resolve) => setImmediate(resolve))
@@ -130,7 +130,7 @@ test.each<[string, Outcome]>([
       return left >= 0 ? { kind: 'sent', id: 'taken' } : limited
     })
     for (let minutes = 0; minutes < 180; minutes += 5) {
-      if (minutes % 60 === 0) left = 50
+      if (minutes % 60 === 0) left = 20
       await it.course.dispatch({ limit: 1000 })
       it.pass(5 * MINUTE_MS)
     }
