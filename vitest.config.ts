@@ -22,7 +22,7 @@ const project = (
     isolate?: boolean
     maxWorkers?: number
     execArgv?: string[]
-    experimental?: { viteModuleRunner: boolean; nodeLoader: boolean }
+    experimental?: { viteModuleRunner: boolean }
   } = {},
 ) => ({
   test: {
@@ -88,13 +88,7 @@ export default defineConfig({
         'main',
         ['test/**/*.test.ts'],
         ['test/{pack,browser,servers,load,examples}/**', ...ALONE, ...LONG],
-        // No test here mocks a module: none is parsed for that.
-        {
-          env: NUUK,
-          isolate: false,
-          maxWorkers,
-          experimental: { viteModuleRunner: false, nodeLoader: false },
-        },
+        { env: NUUK, isolate: false, maxWorkers, experimental: { viteModuleRunner: false } },
       ),
       project('alone', ALONE, [], { env: LORD_HOWE, maxWorkers }),
       // These two install from the registry, which may need the machine's own certificates.
