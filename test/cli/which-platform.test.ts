@@ -54,21 +54,19 @@ async function school(definition: object = DEFINITION) {
   }
 }
 
-const PORTS = ['web', 'api', 'agent'].flatMap((service) => [`--${service}-port`, '0'])
-
 async function inThisProcess(args: readonly string[], cwd: string, env: Record<string, string>) {
   const end = new AbortController()
-  const words = ['daemon', '--no-schedule', ...PORTS, '--grace', '0', ...args]
-  const ended = command(words, { cwd, env, signal: end.signal })
+  const words = 'daemon --no-schedule --web-port 0 --api-port 0 --agent-port 0 --grace 0'.split(' ')
+  const ended = command([...words, ...args], { cwd, env, signal: end.signal })
   const stop = async () => {
     end.abort()
     expect(await ended).toMatchObject({ exitCode: 0 })
   }
   onTestFinished(stop)
   const record = path.resolve(cwd, args.at(args.indexOf('--data') + 1) ?? '.platformctl', 'daemon.json')
-  const urls = async () => JSON.parse(await readFile(record, 'utf8').catch(() => '{}')).urls
-  await expect.poll(urls, { interval: 5 }).toHaveProperty('web')
-  return { stop, url: String((await urls()).web) }
+  const url = async () => JSON.parse(await readFile(record, 'utf8').catch(() => '{}')).urls?.web
+  await expect.poll(url, { interval: 5 }).toBeTypeOf('string')
+  return { stop, url: String(await url()) }
 }
 
 async function started(args: readonly string[], cwd: string, env: Record<string, string>): Promise<Daemon> {

@@ -226,8 +226,8 @@ test.each(
       const to = `${where}platform.sqlite`
       const restored = async (file: string, later: number) => {
         rmSync(it.at('rows/platform-journal.jsonl'), { force: true })
-        const from = { from: it.at(file), now: now + later, withoutJournal: true }
-        const { replayed } = await it.restore(from, to)
+        const options = { from: it.at(file), now: now + later, withoutJournal: true }
+        const { replayed } = await it.restore(options, to)
         const again = await it.open(to)
         const states = ['ada', 'bob', 'mia'].map(async (one) => (await again.course.findById(one))?.state)
         return { again, replayed, states: await Promise.all(states) }
