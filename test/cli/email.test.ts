@@ -211,7 +211,12 @@ test('send-test of a lesson, also of a translation, has the headers of a lesson,
     bodies.push((await incoming.toArray()).join(''))
     response.end('{"id":"sent-1"}')
   })
-  const env = { MAILER_API_KEY: 're_key', MAILER_API_URL: url, MAILER_FROM: 'course@example.com' }
+  const env = {
+    MAILER_API_KEY: 're_key',
+    MAILER_API_URL: url,
+    MAILER_FROM: 'course@example.com',
+    MAILER_REPLY_TO: 'team@example.com',
+  }
   const lesson = '---\nsubject: Clay\n---\n\n# Clay\n'
   const cwd = await folderWith({ 'firing/1-clay.md': lesson, 'firing/de/1-clay.md': lesson })
   const own = resolvePlatform(
@@ -225,7 +230,9 @@ test('send-test of a lesson, also of a translation, has the headers of a lesson,
   ] as const) {
     const sending = ['email', 'send-test', name, '--to', 'ada@example.com']
     expect(await runIn(sending, { cwd, env, ...parts })).toMatchObject({ code: 0 })
-    const { 'Message-ID': _, ...sent } = JSON.parse(bodies.pop() ?? '').headers as Record<string, string>
+    const { headers, reply_to: replyTo } = JSON.parse(bodies.pop() ?? '')
+    const { 'Message-ID': _, ...sent } = headers as Record<string, string>
+    expect(replyTo).toBe('team@example.com')
     expect(sent).toMatchObject({ 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' })
     const { stdout } = await runIn(['email', 'render', name, '--format', 'eml'], { cwd, ...parts })
     const rendered = new Map((await PostalMime.parse(stdout)).headers.map(({ key, value }) => [key, value]))

@@ -134,6 +134,10 @@ test('names that every object has, and data used as names, are dropped', () => {
   expect(reasons).toEqual(Array(9).fill('property_name'))
 })
 
+test('a name is judged as it is spelled, whatever was before it', () => {
+  expect(withProperties({ clientip: 1, clientIp: 2 }).event?.properties).toEqual({ clientip: 1 })
+})
+
 test('a string is cut to 64 characters and never through one', () => {
   const faces = '😀'.repeat(100)
   // However often it comes.

@@ -75,6 +75,7 @@ test.each([
   ['https://ntfy.sh/our-alerts', 'ntfy'],
   ['https://ntfy.example.com/our-alerts', 'ntfy'],
   ['http://ntfy/x', 'ntfy'],
+  ['http://ntfy:8080/x', 'ntfy'],
   ['http://ntfyx.example.com/x', 'json'],
   ['https://events.pagerduty.com/v2/enqueue', 'pagerduty'],
   ['https://events.eu.pagerduty.com/v2/enqueue', 'pagerduty'],

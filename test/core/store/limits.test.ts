@@ -85,6 +85,14 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     await byHand(address, 'UPDATE subscription SET mailbox_key = NULL')
     expect(await course.requestConfirmation(asked('ada', NOW + 1))).toMatchObject({ mail: false })
   })
+
+  test('a confirmation that a clock far ahead has dated does not keep its address from the next', async () => {
+    const { course } = await opened()
+    await course.requestConfirmation(asked('ada', NOW + DAY_MS))
+    expect(await course.requestConfirmation({ ...asked('ada', NOW), tokenHash: 'now' })).toMatchObject({
+      mail: true,
+    })
+  })
 })
 
 test('the status of a file says its schema and size, and when it was last backed up, if it was', async () => {

@@ -143,6 +143,9 @@ test('a report is believed only of a recipient that its envelope sender or its M
   // As it was set; servers may answer to it in lower case.
   const capital = createBounceAddresses('Bounce@Example.com', 'key')
   expect(capital.namedIn(`To: ${sender}`)('ada@example.com')).toBe(true)
+  // What a team’s mailbox sorts its mail by stays.
+  const tagged = createBounceAddresses('team+bounces@example.com', 'key').senderFor('ada@example.com')
+  expect(tagged).toMatch(/^team\+bounces\+[a-z2-7]{26}@/)
   asked.length = 0
   // Several of our bounces may be in one message.
   const other = createBounceAddresses('bounce@example.com', 'key').senderFor('bob@example.com')

@@ -82,6 +82,14 @@ describe('a mailbox', () => {
     expect([mailbox.suppression, effects]).toEqual([undefined, ['unsubscribe']])
   })
 
+  test('that bounced and then complains is ended by the complaint, so that no operator’s retry of the bounce brings it back', () => {
+    const { mailbox, effects } = replay([
+      ['hard-bounce', START],
+      ['complaint', START + 1],
+    ])
+    expect([mailbox.suppression?.cause, effects]).toEqual(['hard-bounce', ['end-dead', 'end-suppressed']])
+  })
+
   test('once suppressed is never free again by an event, and a hard bounce stays over a complaint', () => {
     const event = fc.tuple(
       fc.constantFrom(...FEEDBACK_KINDS),
