@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { suppressionHash } from '../../src/core/course/links.ts'
 import { createBounceAddresses } from '../../src/core/mail/feedback/bounce-address.ts'
 import type { CountedKind } from '../../src/core/mail/feedback/sending.ts'
 import { applyFeedback } from '../../src/core/mail/feedback/store.ts'
@@ -9,6 +10,7 @@ import { openStore } from '../../src/core/store/open.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { begin } from '../support/learning.ts'
 import { run as runIn } from '../support/run.ts'
+import { erasureOf } from '../support/subscribers.ts'
 
 const NOW = Date.parse('2026-11-22T08:00:00Z')
 const ADDRESS_KEY = 'the key of addresses of a test'
@@ -94,6 +96,15 @@ test('an added address gets no more mail; its removal needs a reason and is reco
     'unsuppress by ops at box-1: [address] wants it back',
   ])
   expect((await store.course.history('id-ada')).map(({ kind }) => kind)).toContain('released')
+})
+
+test('an address that an early build erased under a secret of links, which is the second by now, is known by its hash', async () => {
+  const [now, before] = ['the-new-secret-of-thirty-two-bytes', 'the-old-secret-of-thirty-two-bytes']
+  const { store, run } = await dataFolder({ env: { EMAIL_LINK_SECRET: `${now},${before}` } })
+  await store.course.erase(erasureOf('kim', suppressionHash(before, 'kim@example.com'), NOW))
+  const added = await run(['suppressions', 'add', 'kim@example.com', '--reason', 'asked'])
+  expect(added.stdout).toMatch(/^this address was erased/)
+  expect((await run(['suppressions', 'export'])).stdout).not.toContain('kim')
 })
 
 test('a provider’s export is imported once, and exported as it can be imported again', async () => {

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { NOTICES } from '../../src/core/course/definition.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/durations.ts'
 import type { Directory } from '../../src/core/mail/definition.ts'
 import { suppressionChange } from '../../src/core/mail/feedback/store.ts'
@@ -504,6 +505,21 @@ describe.each(KEPT)('durable mail on %s', (kind) => {
     expect(await once(6)).toBe('sent')
     await deliver()
     expect(it.messages).toHaveLength(11)
+  })
+
+  test('a confirmation, of the course or of notices, goes to nobody who was suppressed while it waited', async () => {
+    const it = await world(kind)
+    const platform = it.open()
+    const { deliver } = platform
+    const course = await platform.course()
+    it.answer(() => DOWN)
+    const eve = { spelling: 'eve@example.com', identity: 'eve@example.com' }
+    for (const more of [{}, { course: NOTICES }]) await course.subscribe({ ...eve, ...more })
+    await it.sent(2)
+    await it.suppress(platform, 'complaint')
+    it.pass(DAY_MS)
+    await deliver()
+    expect(it.messages).toHaveLength(2)
   })
 
   test('a lesson that a program sends, queued or at once, has the headers of a lesson and goes to no suppressed address', async () => {
