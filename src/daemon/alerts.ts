@@ -144,6 +144,12 @@ export function startAlerts(
       const others = before.filter((name) => !looked.has(name))
       return [...new Set([...others, service, ...affected])].filter((name) => name !== first).toSorted()
     }
+    /** Without a check it does not work again: its settings are gone, or the definition has it no more. */
+    const end = (cause: string) => {
+      const isChecked = reports.some(({ probes }) => (probes[cause]?.state ?? 'skipped') !== 'skipped')
+      const resolvedReason = isChecked ? undefined : 'is no longer checked'
+      return { cause, at: now, unseenSince: now - unseenMs(cause), resolvedReason }
+    }
     const seen = (one: Cause, at: number) => ({ ...one, affected: affectedBy(one), at })
     return {
       streaks: round.streaks,
@@ -165,10 +171,7 @@ export function startAlerts(
         ...UNATTENDED,
       })),
       // After the clock was set, what other machines saw a moment ago looks old: give them time to see it again.
-      closes:
-        now - setAt < SEEN_AGAIN_MS
-          ? []
-          : round.closes.map((cause) => ({ cause, at: now, unseenSince: now - unseenMs(cause) })),
+      closes: now - setAt < SEEN_AGAIN_MS ? [] : round.closes.map(end),
     }
   }
 

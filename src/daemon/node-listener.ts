@@ -3,7 +3,6 @@ import { once } from '../core/calls.ts'
 import type { Handler } from './embedding.ts'
 import { rawErrorResponse, rawResponse } from './http/respond.ts'
 
-/** How requests of `node:http` are adapted. */
 export const ADAPTED = {
   // The check of a load balancer by HTTP/1.0 names no host.
   hostname: 'localhost',

@@ -21,7 +21,6 @@ export function startRecorder(
     /** Builds of services in other processes, from their health answers. */
     readonly neighbours: Map<Service, string | null>
     readonly history: History
-    /** Told of every round that was written. */
     readonly onRecorded: () => void
     /** Given every look, and how long it took to write it; true asks for another one soon. */
     readonly follow?: (reports: readonly HealthReport[], writeMs: number | undefined) => Promise<boolean>

@@ -25,7 +25,6 @@ const payments = () => import('./routes/payments.ts')
 const jobs = () => import('./routes/jobs.ts')
 const lessons = () => import('./routes/lesson.ts')
 
-/** One of several routes of a file. */
 const from =
   <Name extends string>(file: () => Promise<Readonly<Record<Name, MakeRoute>>>, name: Name): Load =>
   async () => ({ route: (await file())[name] })

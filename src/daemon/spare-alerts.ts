@@ -63,8 +63,8 @@ export async function openSpareAlerts(files: readonly string[], known: readonly 
         now,
         channels: [],
         decide(open) {
-          const closes = here.flatMap(({ cause, closedAt: at }) =>
-            at === undefined ? [] : [{ cause, at, unseenSince: at }],
+          const closes = here.flatMap(({ cause, closedAt: at, resolvedReason }) =>
+            at === undefined ? [] : [{ cause, at, unseenSince: at, resolvedReason }],
           )
           const ends = ({ cause, seenAt }: StoredIncident) =>
             closes.some((one) => one.cause === cause && one.at >= seenAt)

@@ -145,7 +145,6 @@ export interface ConditionsOptions extends Pick<DaemonOptions, 'dataFolder' | 'f
   readonly outcomes?: ReturnType<typeof watchOutcomes>
   /** Why the last message that was not sent was not, and when. */
   readonly mailFailure?: () => { readonly reason: string; readonly at: number } | undefined
-  /** The clock of the store’s server. */
   readonly storeTime?: () => Promise<number>
   /** How far the clock is ahead of most servers; undefined: nobody knows. */
   readonly clockAheadMs?: () => number | undefined

@@ -190,7 +190,7 @@ test.each<[cause: string, affected: readonly string[]]>([
 })
 
 test('the incident of a probe that is no longer in the definition ends, unless another machine still sees it', async () => {
-  const { machine, told } = await scene()
+  const { machine, told, events } = await scene()
   const before = machine()
   await before.rounds(2, { store: 'failing', 'heartbeat-gone': 'failing' })
   const { rounds, time } = machine({ now: before.time.now })
@@ -202,10 +202,33 @@ test('the incident of a probe that is no longer in the definition ends, unless a
   await before.rounds(1, { 'heartbeat-gone': 'failing' })
   await rounds(4, { mail: 'ok' })
   expect(told().slice(2)).toEqual(['heartbeat-gone closed'])
+  expect(events.at(-1)?.data.title).toMatch(/Heartbeat gone \(web\) is no longer checked$/)
   // `store` is in the definition: another process checks it.
   await rounds(3, { mail: 'ok' })
   expect(told()).toHaveLength(3)
 })
+
+test.each(['no', 'writes'] as const)(
+  'a check that has lost its settings is not told as working again: %s',
+  async (broken) => {
+    const { machine, state, store, events } = await scene()
+    const { rounds } = machine()
+    state.broken = broken
+    await rounds(2, { mail: 'failing' })
+    await rounds(4, { mail: 'skipped' })
+    expect(events.map(({ data }) => data.title)).toEqual([
+      'platformctl: Mail (web) is failing',
+      'platformctl: Mail (web) is no longer checked',
+    ])
+    state.broken = 'no'
+    await rounds(1, { mail: 'skipped' })
+    expect(await store.incidents.list(1)).toMatchObject([{ resolvedReason: 'is no longer checked' }])
+    // Its settings are back, and so is the fault.
+    await rounds(2, { mail: 'failing' })
+    await rounds(4, { mail: 'ok' })
+    expect(events.at(-1)?.data.title).toMatch(/works again$/)
+  },
+)
 
 test('the second failing round tells one message for one cause, the second good one its end', async () => {
   const { machine, told, events } = await scene()

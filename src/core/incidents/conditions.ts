@@ -1,6 +1,6 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../durations.ts'
 import { given } from '../given.ts'
-import { failing, ok } from '../health/probe.ts'
+import { failing, ok, skipped } from '../health/probe.ts'
 import { dayNameOf } from '../mail/feedback/sending.ts'
 import { type Hold, heldTogether } from '../mail/holds.ts'
 import { counted, minute } from '../sentences.ts'
@@ -21,8 +21,8 @@ export interface SelfObservations {
   /** The build that each service reports; null is unstamped. Undefined: no other service was reached. */
   readonly builds: ReadonlyMap<string, string | null> | undefined
   readonly halfConfigured: readonly string[]
-  /** Why the mail provider refused this platform at the last attempt; false: it takes mail. */
-  readonly mailRefused: string | false | undefined
+  /** Why the mail provider refused this platform at the last attempt; false: it takes mail; null: mail is not configured. */
+  readonly mailRefused: string | false | null | undefined
   readonly outcomes?: Readonly<Partial<Record<ConditionName, string | undefined>>> | undefined
   readonly holds?: readonly Hold[] | undefined
   /** Undefined: the schedule does not run here. */
@@ -93,8 +93,8 @@ export function conditionsReport(observed: SelfObservations, now: number) {
 
 const result = (reason: string | undefined) => (reason === undefined ? ok(true) : failing(reason))
 const when = (fails: boolean, reason: string) => (fails ? reason : undefined)
-const known = <T>(seen: T | undefined, reasonOf: (seen: T) => string | undefined) =>
-  seen === undefined ? undefined : result(reasonOf(seen))
+const known = <T>(seen: T | null | undefined, reasonOf: (seen: T) => string | undefined) =>
+  seen === undefined ? undefined : seen === null ? skipped('off') : result(reasonOf(seen))
 
 /** Courses that were paused together with other mail are part of that pause, so that one pause is one incident. */
 function pauseReasons(holds: readonly Hold[]): { courses: string | undefined; mail: string | undefined } {

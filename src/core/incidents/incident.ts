@@ -153,7 +153,8 @@ export interface Changes {
   /** Each opens unless one with its cause is open. */
   readonly opens?: readonly StoredIncident[]
   /** Causes whose incident ends, unless a round saw it failing after `unseenSince`. */
-  readonly closes?: readonly { readonly cause: string; readonly at: number; readonly unseenSince: number }[]
+  readonly closes?: readonly (Pick<StoredIncident, 'cause' | 'resolvedReason'> &
+    Readonly<Record<'at' | 'unseenSince', number>>)[]
   readonly told?: readonly (MessageKey & { readonly at: number })[]
 }
 

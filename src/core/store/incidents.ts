@@ -10,7 +10,7 @@ import { dueText, noticeSteps as notices, messageSteps as queue } from './messag
 import { addAudit, all, first, insertRows, lock, run, SPACE, type Sql, type Steps, scalar } from './sql.ts'
 
 const OPENED =
-  'id, cause, service, reason, affected, opened_at, seen_at, closed_at, acknowledged_at, acknowledged_by'
+  'id, cause, service, reason, affected, opened_at, seen_at, closed_at, acknowledged_at, acknowledged_by, resolved_reason'
 const PLANNED = 'id, stream, key, subject, channel, payload, created_at, expires_at, next_attempt_at'
 /** Not out: its lease, if it has one, is over. */
 const IS_FREE =
@@ -26,7 +26,7 @@ export const TEXTS = {
   open: `${insertRows('incident', OPENED)} ON CONFLICT DO NOTHING`,
   seen: `UPDATE incident SET seen_at = CASE WHEN seen_at < @now THEN @now ELSE seen_at END, reason = @reason, affected = @affected
     WHERE cause = @cause AND closed_at IS NULL`,
-  close: `UPDATE incident SET closed_at = CASE WHEN opened_at < @now THEN @now ELSE opened_at END
+  close: `UPDATE incident SET closed_at = CASE WHEN opened_at < @now THEN @now ELSE opened_at END, resolved_reason = @resolvedReason
     WHERE cause = @cause AND closed_at IS NULL AND seen_at <= @unseenSince`,
   acknowledge: `UPDATE incident SET acknowledged_at = @now, acknowledged_by = @by
     WHERE id = @id AND closed_at IS NULL AND acknowledged_at IS NULL`,
@@ -246,7 +246,8 @@ export function incidents({ one, read, write }: Sql): model.IncidentStore {
         const decided = decide(yield* found(all(TEXTS.list, { limit: 0 })))
         const { seen = [], opens = [], closes = [], told = [] } = decided
         for (const { at, ...one } of seen) yield* run(TEXTS.seen, { ...one, now: at })
-        for (const { at, ...one } of closes) yield* run(TEXTS.close, { ...one, now: at })
+        for (const { at, ...one } of closes)
+          yield* run(TEXTS.close, { resolvedReason: undefined, ...one, now: at })
         if (opens.length > 0) yield* run(TEXTS.open, { rows: opens })
         for (const one of told) yield* run(TEXTS.told, one)
         const about = yield* unfinished(now)

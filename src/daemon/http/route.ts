@@ -24,7 +24,6 @@ export type MakeRoute = (platform: ResolvedPlatform, service: ServiceDefinition)
 
 export type Handler = (c: RouteContext) => Response | Promise<Response>
 
-/** What the routes of a service are opened with. */
 export interface Site extends App {
   readonly service: ServiceDefinition
   readonly health: Health

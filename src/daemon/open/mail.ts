@@ -75,8 +75,8 @@ export function openMail(
     timer.monotonic,
   )
   let sending = 0
-  /** False: mail is taken; undefined: nothing was tried yet that says. */
-  let refused: string | false | undefined = opened.configured ? undefined : false
+  /** False: mail is taken; null: there is none; undefined: nothing was tried yet that says. */
+  let refused: string | false | null | undefined = opened.configured ? undefined : null
   /** Addresses whose messages failed since the last one that was sent, at most UNREACHED of them. */
   const unreached = new Set<string>()
   /** When the first messages since then got to nobody. */

@@ -23,7 +23,6 @@ const WitnessAsk = z.object({
   at: z.number(),
   /** The signature of the snapshot that it keeps. */
   have: z.string().max(128).optional(),
-  /** The last one that it saw. */
   outage: z
     .object({ seconds: z.int().min(0), reason: z.string().max(200) })
     .optional()

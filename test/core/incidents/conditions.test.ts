@@ -168,10 +168,15 @@ test('different builds, half-configured groups and refused mail are reported wit
   })
 })
 
-test('until a message was taken or refused, nobody knows whether mail is refused', () => {
+test('until a message was taken or refused, nobody knows whether mail is refused, and without settings nobody looks', () => {
   const found = (mailRefused: SelfObservations['mailRefused']) =>
     conditionsReport({ ...WELL, mailRefused }, NOW).probes.mail_refused?.state
-  expect([found(undefined), found(false), found('no')]).toEqual([undefined, 'ok', 'failing'])
+  expect(([undefined, null, false, 'no'] as const).map(found)).toEqual([
+    undefined,
+    'skipped',
+    'ok',
+    'failing',
+  ])
 })
 
 test('a channel that takes no alert any more is named, until one that was tried later is taken', () => {
