@@ -231,6 +231,17 @@ describe.each(KEPT)('on %s', (kind) => {
     expect((await it.dispatchOnce()).subjects).toEqual({ ada: 'Fire' })
   })
 
+  test('a plan that nobody followed when it was looked for, and somebody does a day later, is kept', async () => {
+    const it = await school(kind)
+    await it.enrol({ name: 'ada' })
+    await it.dispatchOnce()
+    await it.write('2-fire.md', 'Fire, revised')
+    await it.change('UPDATE course_plan SET unused_since = 1')
+    it.pass(DAY_MS)
+    await it.prune()
+    expect((await it.dispatchOnce()).subjects).toEqual({ ada: 'Fire' })
+  })
+
   test('the preset’s lessons are kept like any others; while nothing is edited no dispatch asks the store for one', async () => {
     const courses = learning.courses.map((course) => ({ ...course, follow: 'start' as const }))
     const texts = await readLessonTexts(learning.mails)
