@@ -268,6 +268,13 @@ test('a reader who moves east gets the next lesson no sooner after the last than
   expect([moved(0), moved(20 * HOUR_MS)]).toEqual([Date.UTC(2026, 10, 24, 9), Date.UTC(2026, 10, 24, 14)])
 })
 
+test('a lesson that is overdue when its reader moves is not put off to another day', () => {
+  const cadence = { kind: 'at', minute: 18 * 60, zone: undefined, weekdays: [] } as const
+  const due = Date.UTC(2026, 10, 24, 18)
+  const to = { to: 'Asia/Tokyo', now: due + HOUR_MS }
+  expect(movedDue({ cadence, spacingMs: 0 }, { dueAt: due, timeZone: 'UTC' }, to, zones)).toBeUndefined()
+})
+
 test('a reader who moves keeps the hours of a course with a zone of its own', () => {
   const cadence = { kind: 'at', minute: 18 * 60, zone: 'Europe/Vienna', weekdays: [] } as const
   const due = Date.UTC(2026, 10, 24, 17)

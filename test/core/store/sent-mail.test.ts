@@ -67,6 +67,8 @@ describe.each(KINDS)('on the store %s', (kind) => {
     expect(await begin(NOW + 100_000)).toMatchObject({ sentId: undefined })
     await sentMail.release({ key: 'mail', now: NOW })
     expect(await begin(NOW + 101_000)).toBe('sending')
+    // A hold that a clock ahead has dated ends with that clock, and not when its time comes.
+    expect(await begin(NOW - 3_600_000)).toMatchObject({ sentId: undefined })
   })
 
   test('a mail that expired while its stream was paused is recorded, without what it said, and deleted a month later', async () => {
