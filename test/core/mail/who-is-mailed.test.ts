@@ -15,6 +15,7 @@ import { dkimPrivateKey } from '../../../src/core/webhook-key.ts'
 import { compiledMails } from '../../support/learning.ts'
 import { EXAM, mailerTo } from '../../support/mailers.ts'
 import { openTestStore } from '../../support/stores.ts'
+import { subscribe } from '../../support/subscribers.ts'
 import { testTransport } from '../../support/test-transport.ts'
 
 const NOW = Date.parse('2026-11-22T08:00:00Z')
@@ -190,11 +191,14 @@ test('suppresses and counts an address at once if the server says that it does n
     { day: '2026-11-22', kind: 'hard-bounce', source: 'send', domain: 'gmail.com', count: 1 },
   ])
   expect(sent).toEqual([])
+  await subscribe(store, 'grace', NOW)
   const grace = { name: undefined, address: 'grace@example.com' }
   await it.send({ ...LESSON, to: grace })
   expect((await store.feedback.find('grace@example.com'))?.suppression).toMatchObject({
     cause: 'hard-bounce',
   })
+  // The attempt is in the history already, with its outcome.
+  expect((await store.course.history('grace')).map(({ kind }) => kind)).toEqual(['confirmed'])
   // A failed write loses nothing but the entry.
   fails('list')
   expect(await it.send(LESSON)).toEqual(outcome)
