@@ -148,7 +148,7 @@ export function startAlerts(
     const end = (cause: string) => {
       const isChecked = reports.some(({ probes }) => (probes[cause]?.state ?? 'skipped') !== 'skipped')
       const resolvedReason = isChecked ? undefined : 'is no longer checked'
-      return { cause, at: now, unseenSince: now - unseenMs(cause), resolvedReason }
+      return { cause, at: now, unseenSince: now - unseenMs(cause) * (isChecked ? 1 : 2), resolvedReason }
     }
     const seen = (one: Cause, at: number) => ({ ...one, affected: affectedBy(one), at })
     return {

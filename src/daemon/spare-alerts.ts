@@ -71,7 +71,7 @@ export async function openSpareAlerts(files: readonly string[], known: readonly 
           const isRival = ({ cause, id }: StoredIncident) =>
             open.some((one) => one.cause === cause && one.id !== id && !ends(one))
           const opens = here.map((one) => (isRival(one) ? { ...one, closedAt: one.closedAt ?? now } : one))
-          return { closes, opens, told: sentOf(messages) }
+          return { closes: closes.toReversed(), opens, told: sentOf(messages) }
         },
       })
       remove(files)

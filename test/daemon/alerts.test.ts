@@ -4,6 +4,7 @@ import { hostname } from 'node:os'
 import path from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openInbox } from '../../src/cli/demo/inbox.ts'
+import { auditEntry } from '../../src/core/audit.ts'
 import { HOUR_MS } from '../../src/core/durations.ts'
 import { readSettings } from '../../src/core/env/settings.ts'
 import type { HealthReport, ProbeState } from '../../src/core/health/probe.ts'
@@ -200,7 +201,7 @@ test('the incident of a probe that is no longer in the definition ends, unless a
   // The other machine has the definition of before.
   before.time.now = time.now
   await before.rounds(1, { 'heartbeat-gone': 'failing' })
-  await rounds(4, { mail: 'ok' })
+  await rounds(6, { mail: 'ok' })
   expect(told().slice(2)).toEqual(['heartbeat-gone closed'])
   expect(events.at(-1)?.data.title).toMatch(/Heartbeat gone \(web\) is no longer checked$/)
   // `store` is in the definition: another process checks it.
@@ -215,7 +216,7 @@ test.each(['no', 'writes'] as const)(
     const { rounds } = machine()
     state.broken = broken
     await rounds(2, { mail: 'failing' })
-    await rounds(4, { mail: 'skipped' })
+    await rounds(6, { mail: 'skipped' })
     expect(events.map(({ data }) => data.title)).toEqual([
       'platformctl: Mail (web) is failing',
       'platformctl: Mail (web) is no longer checked',
@@ -223,7 +224,7 @@ test.each(['no', 'writes'] as const)(
     state.broken = 'no'
     await rounds(1, { mail: 'skipped' })
     expect(await store.incidents.list(1)).toMatchObject([{ resolvedReason: 'is no longer checked' }])
-    // Its settings are back, and so is the fault.
+    // Its settings are back, and so is the fault: the end of each is kept as it was told.
     await rounds(2, { mail: 'failing' })
     await rounds(4, { mail: 'ok' })
     expect(events.at(-1)?.data.title).toMatch(/works again$/)
@@ -247,6 +248,44 @@ test('the second failing round tells one message for one cause, the second good 
   expect(events[0]?.data.text).not.toContain('Status page')
   await rounds(2, ...well)
   expect(told()).toEqual(['job_store opened', 'job_store closed'])
+})
+
+test('what another process sees working again is told so, also where the first to look has no settings for it', async () => {
+  const { machine, events, another } = await scene()
+  const [skips, checks] = [machine(), await another()]
+  for (const mail of ['failing', 'failing', 'failing', 'ok', 'ok', 'ok', 'ok', 'ok'] as const) {
+    await skips.rounds(1, { mail: 'skipped' })
+    await checks.rounds(1, { mail })
+  }
+  expect(events.map(({ data }) => data.title)).toEqual([
+    'platformctl: Mail (web) is failing',
+    'platformctl: Mail (web) works again',
+  ])
+})
+
+test('while the store takes no writes, what an operator closed is told with their name, and each end with its reason', async () => {
+  const { machine, events, store, state } = await scene({ answers: [200, 500, 500] })
+  const { rounds, time } = machine()
+  await rounds(2, { mail: 'failing' })
+  const [{ id } = { id: '' }] = await store.incidents.list(1)
+  const by = { operator: { name: 'bob', place: 'here' }, action: 'resolve-incident', subject: id } as const
+  const audit = auditEntry(
+    hostAt(() => time.now),
+    { ...by, details: '' },
+  )
+  await store.incidents.resolve({ id, now: time.now, by: 'bob', reason: 'a test', audit })
+  await rounds(1, { mail: 'ok' })
+  state.broken = 'writes'
+  await rounds(12, { mail: 'ok' })
+  expect(events.at(-1)?.data.title).toBe('platformctl: Mail (web): resolved by bob')
+  await rounds(2, { mail: 'failing' })
+  await rounds(6, { mail: 'skipped' })
+  await rounds(2, { mail: 'failing' })
+  await rounds(5, { mail: 'ok' })
+  state.broken = 'no'
+  await rounds(2, { mail: 'ok' })
+  const ends = (await store.incidents.list(3)).map(({ resolvedReason }) => resolvedReason)
+  expect(ends).toEqual([undefined, 'is no longer checked', 'a test'])
 })
 
 test('an alert of a platform in German is in English throughout, as its commands and runbooks are', async () => {

@@ -203,5 +203,6 @@ export function alertsText({ incidents, channels, silence, pause }: AlertList, c
 function stateText(incident: Partial<AlertList['incidents'][number]>): string {
   const { closedAt, acknowledgedBy, resolvedBy, resolvedReason } = incident
   if (closedAt === undefined) return acknowledgedBy ? `open, acknowledged by ${acknowledgedBy}` : 'open'
-  return `closed ${minute(closedAt)}${resolvedBy === undefined ? '' : ` by ${resolvedBy}: ${resolvedReason}`}`
+  const by = resolvedBy === undefined ? '' : ` by ${resolvedBy}`
+  return `closed ${minute(closedAt)}${by}${resolvedReason === undefined ? '' : `: ${resolvedReason}`}`
 }

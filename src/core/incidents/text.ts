@@ -66,8 +66,7 @@ export function alertText(input: {
       lasted,
       'If it still fails, an alert follows within minutes.',
     )
-  if (kind === 'closed' && resolvedReason !== undefined) return text(`${name} ${resolvedReason}`, lasted)
-  const ended = incident.failsAgain ? FAILS_AGAIN : ` ${words?.ended ?? 'works again'}`
+  const ended = incident.failsAgain ? FAILS_AGAIN : ` ${resolvedReason ?? words?.ended ?? 'works again'}`
   if (kind === 'closed') return text(`${name}${ended}`, lasted)
   const since = `Since: ${minute(openedAt)}.`
   if (kind === 'acknowledged')

@@ -10,7 +10,7 @@ import { dueText, noticeSteps as notices, messageSteps as queue } from './messag
 import { addAudit, all, first, insertRows, lock, run, SPACE, type Sql, type Steps, scalar } from './sql.ts'
 
 const OPENED =
-  'id, cause, service, reason, affected, opened_at, seen_at, closed_at, acknowledged_at, acknowledged_by, resolved_reason'
+  'id, cause, service, reason, affected, opened_at, seen_at, closed_at, acknowledged_at, acknowledged_by, resolved_by, resolved_reason'
 const PLANNED = 'id, stream, key, subject, channel, payload, created_at, expires_at, next_attempt_at'
 /** Not out: its lease, if it has one, is over. */
 const IS_FREE =
