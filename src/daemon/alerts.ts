@@ -144,7 +144,7 @@ export function startAlerts(
       const others = before.filter((name) => !looked.has(name))
       return [...new Set([...others, service, ...affected])].filter((name) => name !== first).toSorted()
     }
-    /** Without a check it does not work again: its settings are gone, or the definition has it no more. */
+    /** Not checked here, it has lost its settings or was removed, and does not work again: who still checks it ends it first. */
     const end = (cause: string) => {
       const isChecked = reports.some(({ probes }) => (probes[cause]?.state ?? 'skipped') !== 'skipped')
       const resolvedReason = isChecked ? undefined : 'is no longer checked'

@@ -101,7 +101,7 @@ abc  mail (web, agent), open
     return { incident: 'abc', kind, channel: 'webhook', at: kind === 'opened' ? NOW - 60_000 : NOW }
   })
   await change(store.incidents, NOW, { told })
-  // As they were sent.
+  // In the order in which they were sent.
   expect((await alert(['list', '--all', '--data', data])).stdout).toMatch(/sent +opened [\s\S]*sent +closed /)
 })
 

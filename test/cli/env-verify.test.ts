@@ -385,7 +385,7 @@ test.each<[why: string, start: () => Promise<string>, says: string]>([
 })
 
 test('Ctrl-C or --timeout ends the wait for a service that hangs', async () => {
-  // An answer that comes after that is not read.
+  // Its 404, which would ask for HEALTH_DEEP_TOKEN there, comes after the time that it is given.
   const late = await serve((_, response) => void setTimeout(() => response.writeHead(404).end(), 200))
   expect(await verify(FILE, ['--url', `web=${late}`, '--timeout', '1ms'])).toMatchObject({
     code: 3,

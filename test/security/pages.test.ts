@@ -141,7 +141,7 @@ test('a form of another site cannot undo an unsubscription: without the link’s
     '/api/email/unsubscribe',
   ])
     await undo(forged)
-  // Nor does a link that says so: opening a link never brings a subscription back.
+  // A genuine link with undo in it does not either: opening a link never brings a subscription back.
   await it.ask(`${link}&undo=1`, { headers: { Accept: 'text/html' } })
   expect(await state()).toBe('unsubscribed')
   // Anybody with the link may use it, and a forged link gets the same page.

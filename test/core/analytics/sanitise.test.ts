@@ -134,7 +134,7 @@ test('names that every object has, and data used as names, are dropped', () => {
   expect(reasons).toEqual(Array(9).fill('property_name'))
 })
 
-test('a name is judged as it is spelled, whatever was before it', () => {
+test('the verdict on a name is for its own spelling, and not for the next that differs in capitals', () => {
   expect(withProperties({ clientip: 1, clientIp: 2 }).event?.properties).toEqual({ clientip: 1 })
 })
 

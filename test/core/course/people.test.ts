@@ -227,7 +227,7 @@ test('somebody imported as finished stays so, with the lessons that they had, an
   const ada = { spelling: 'ada@example.com', identity: 'ada@example.com' }
   for (const course of ['choir', 'daily'])
     expect(await it.course.enrol({ ...ada, course })).toMatchObject({ enrolled: true })
-  // Now by the consent of the new beginning.
+  // The export has the consent that they began anew with, and not the first.
   const [again] = await all(it.course.people())
   expect(again).toMatchObject({
     consentAt: new Date(it.now()).toISOString(),

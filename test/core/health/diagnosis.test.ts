@@ -155,7 +155,7 @@ test('services that fail alike on one host are one root cause', () => {
       on('api', 'connect_refused', 'http://127.0.0.1:8000'),
       on('agent', 'dns_not_found', 'http://agent.example.com'),
       on('docs', 'connect_refused', 'http://docs.example.com'),
-      // Not alike.
+      // On the host of the first two, with another fault.
       on('shop', 'tls_expired', 'https://127.0.0.1:8443'),
     ],
     ASKS,

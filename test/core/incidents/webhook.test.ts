@@ -213,7 +213,7 @@ test('each service gets the form that it documents', () => {
     request('ntfy', { kind, text: { title, lines: [] } }).headers
   expect(ntfy('closed')).toMatchObject({ priority: 'default', tags: 'white_check_mark' })
   expect(ntfy('test')).toMatchObject({ priority: 'default', tags: 'bell' })
-  // What somebody looks at is not over.
+  // An incident that somebody acknowledged goes on, and has no check mark.
   for (const kind of ['reminder-1', 'acknowledged'] as const)
     expect(ntfy(kind)).toMatchObject({ priority: 'default', tags: 'rotating_light' })
   for (const title of ['Töpfe', 'a\nb', 'a\x7f'])

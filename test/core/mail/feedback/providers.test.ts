@@ -341,7 +341,7 @@ test('an event of Resend counts for each of its recipients, of which there are a
     const body = { type: 'email.bounced', created_at: '2026-01-02T03:04:05Z', data }
     return read('resend', body, { now: NOW, deliveryId: 'd-1' }).events.map(({ address }) => address)
   }
-  // Whatever is wrong beside it, a recipient keeps its place, and so the name of its event.
+  // The name of an event has its recipient’s place: a malformed one before it does not move it.
   const data = {
     to: ['a@example.com', '', 'c@example.com'],
     message_id: 'm-1',
