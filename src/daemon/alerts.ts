@@ -146,7 +146,8 @@ export function startAlerts(
     }
     /** Not checked here, it has lost its settings or was removed, and does not work again: who still checks it ends it first. */
     const end = (cause: string) => {
-      const isChecked = reports.some(({ probes }) => (probes[cause]?.state ?? 'skipped') !== 'skipped')
+      const states = reports.flatMap(({ probes }) => probes[cause]?.state ?? [])
+      const isChecked = states.length === 0 ? causes.has(cause) : states.some((one) => one !== 'skipped')
       const resolvedReason = isChecked ? undefined : 'is no longer checked'
       return { cause, at: now, unseenSince: now - unseenMs(cause) * (isChecked ? 1 : 2), resolvedReason }
     }
@@ -245,6 +246,7 @@ export function startAlerts(
         if (telling) throw new Error('alerts are in flight')
         const used = await spare
         await used.bringBack(own, clock.now())
+        await readKnown()
         await used.close()
         spare = undefined
       }

@@ -40,7 +40,9 @@ export async function tellRefusal(host: Host, options: Started, error: unknown, 
   const files = alertsFiles(dataFolder, pointerFolder)
   if (pointerFolder !== undefined) attempt(() => mkdirSync(pointerFolder, { recursive: true, mode: 0o755 }))
   const parts = { store: store ?? NO_STORE, platform, settings, channels, dataFolder, files }
-  const alerts = startAlerts(host, { ...parts, isRefused: true })
+  const holds = async () => store?.sending.holds().catch(() => undefined)
+  const held = async (stream: string) => (await holds())?.find((one) => one.stream === stream)
+  const alerts = startAlerts(host, { ...parts, held, isRefused: true })
   const reason = `${refused}; the daemon refused to start`
   const report = { service: WEB, probes: { [cause]: { state: 'failing', checked: true, reason } as const } }
   try {

@@ -125,15 +125,16 @@ async function scene({
   }
 }
 
-/** A store whose incidents cannot be written, or not even be read, while it is broken. */
+/** A store whose incidents cannot be written, or not even be read, while it is broken; `once`: after one more transaction. */
 function breakable(store: Store) {
-  const state: { broken: 'no' | 'writes' | 'all' } = { broken: 'no' }
+  const state: { broken: 'no' | 'writes' | 'once' | 'all' } = { broken: 'no' }
   const writes = ['follow', 'claimAlerts', 'keepAlerts', 'settleAlerts']
   const incidents = new Proxy(store.incidents, {
-    get: (from, name: keyof Store['incidents']) =>
-      state.broken === 'all' || (state.broken === 'writes' && writes.includes(name))
-        ? () => Promise.reject(new Error('the store is away'))
-        : from[name],
+    get: (from, name: keyof Store['incidents']) => {
+      const isAway = state.broken === 'all' || (state.broken === 'writes' && writes.includes(name))
+      if (state.broken === 'once' && name === 'follow') state.broken = 'all'
+      return isAway ? () => Promise.reject(new Error('the store is away')) : from[name]
+    },
   })
   return { store: { ...store, incidents }, state }
 }
@@ -248,6 +249,18 @@ test('the second failing round tells one message for one cause, the second good 
   expect(events[0]?.data.text).not.toContain('Status page')
   await rounds(2, ...well)
   expect(told()).toEqual(['job_store opened', 'job_store closed'])
+})
+
+test('what worked again before it could not be looked at any more ends as working again', async () => {
+  const { machine, events } = await scene()
+  const { rounds } = machine()
+  await rounds(2, { lessons_late: 'failing' })
+  await rounds(2, { lessons_late: 'ok' })
+  await rounds(6, { mail: 'ok' })
+  expect(events.map(({ data }) => data.title)).toEqual([
+    'platformctl: Lessons are late',
+    'platformctl: Lessons go out again',
+  ])
 })
 
 test('what another process sees working again is told so, also where the first to look has no settings for it', async () => {
@@ -781,6 +794,19 @@ test('what ended and failed again while the store was away goes on as the incide
   ])
   await rounds(4, { mail: 'ok' })
   expect(told().slice(3)).toEqual(['mail closed'])
+})
+
+test('a store that comes back for one round and is away again has one alert for one outage', async () => {
+  const it = await scene()
+  const { rounds } = it.machine()
+  it.state.broken = 'all'
+  await rounds(4, { mail: 'failing' })
+  it.state.broken = 'once'
+  await rounds(1, { mail: 'failing' })
+  await rounds(15, { mail: 'failing' })
+  it.state.broken = 'no'
+  await rounds(3, { mail: 'failing' })
+  expect(it.told()).toEqual(['mail opened'])
 })
 
 test('an alert that was given up while the store failed is sent once the store is back, and its end after it', async () => {

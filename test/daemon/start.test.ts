@@ -642,18 +642,33 @@ test('a start that its store refuses for hours reminds of it every four', async 
   expect(kinds).toEqual(['incident.opened', 'incident.reminder', 'incident.reminder'])
 })
 
+test('a start that is refused while alerts are paused tells nobody', async () => {
+  const { url: hook, told } = await alertWebhook()
+  const dataFolder = await emptyFolder()
+  const store = await storeIn(dataFolder)
+  const now = Date.now()
+  const paused = { streams: ['alert'], now, audit: audited('pause', now, 'alert') } as const
+  await store.sending.pause({ ...paused, reason: 'a drill' })
+  const env = { ALERT_WEBHOOK_URL: hook, HARDWARE_A_TOKEN: 'token-0123456789' }
+  await expect(started({ dataFolder, services: ['api'], env })).rejects.toThrow()
+  expect(told).toEqual([])
+  await store.sending.resume({ ...paused, audit: audited('resume', now, 'alert') })
+  await expect(started({ dataFolder, services: ['api'], env })).rejects.toThrow()
+  expect(told).toHaveLength(1)
+})
+
 test.each<[service: string, why: string, fault: () => Promise<Partial<DaemonOptions>>, said: string[]]>([
   [
     'api',
     'a port that is taken',
     async () => ({ ports: { api: await takenPort() } }),
-    ['The daemon does not start', 'The daemon starts again'],
+    ['The daemon does not start', 'The daemon has not been refused since'],
   ],
   [
     'api',
     'half a group',
     async () => ({ env: { HARDWARE_A_TOKEN: 'token-0123456789' } }),
-    ['The environment is half-configured', 'The environment is whole again'],
+    ['The environment is half-configured', 'The environment stopped no start since'],
   ],
   ['api', 'a store that is away', AWAY, ['The daemon does not start', 'Store (web) works again']],
   ['web', 'a store that is away', AWAY, ['The daemon does not start', 'Store (web) works again']],

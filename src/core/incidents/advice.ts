@@ -49,7 +49,7 @@ const ALL = {
   },
   half_configured: {
     label: 'The environment',
-    words: { is: 'is half-configured', still: 'is still half-configured', ended: 'is whole again' },
+    words: { is: 'is half-configured', still: 'is still half-configured', ended: 'stopped no start since' },
     means: 'no daemon starts with this environment: the deploy has no effect, or the platform is down',
     ...start('preflight', 'half-configured'),
   },
@@ -134,7 +134,7 @@ const ALL = {
   },
   start_refused: {
     label: 'The daemon',
-    words: { is: 'does not start', still: 'still does not start', ended: 'starts again' },
+    words: { is: 'does not start', still: 'still does not start', ended: 'has not been refused since' },
     means: 'the deploy has no effect, or the platform is down',
     ...start('status', 'rollback'),
   },

@@ -35,14 +35,7 @@ const models: ProbeDefinition = {
   name: 'models',
   service: 'web',
   group: 'models',
-  // A half-configured group can still work: one provider with its key is enough.
-  open: ({ settings }) =>
-    configured(
-      settings,
-      'models',
-      undefined,
-      PROVIDERS.some(({ of }) => has(settings, of)),
-    ),
+  open: ({ settings }) => configured(settings, 'models'),
 }
 
 const circuit: ProbeDefinition = {
