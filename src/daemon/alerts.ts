@@ -144,7 +144,7 @@ export function startAlerts(
       const others = before.filter((name) => !looked.has(name))
       return [...new Set([...others, service, ...affected])].filter((name) => name !== first).toSorted()
     }
-    /** Not checked here, it has lost its settings or was removed, and does not work again: who still checks it ends it first. */
+    /** What is skipped or unknown here does not work again. It ends after twice the time: who still checks it comes first. */
     const end = (cause: string) => {
       const states = reports.flatMap(({ probes }) => probes[cause]?.state ?? [])
       const isChecked = states.length === 0 ? causes.has(cause) : states.some((one) => one !== 'skipped')
@@ -246,6 +246,7 @@ export function startAlerts(
         if (telling) throw new Error('alerts are in flight')
         const used = await spare
         await used.bringBack(own, clock.now())
+        // Should the store be away again at once, what follows begins from what it has now.
         await readKnown()
         await used.close()
         spare = undefined

@@ -71,6 +71,7 @@ export async function openSpareAlerts(files: readonly string[], known: readonly 
           const isRival = ({ cause, id }: StoredIncident) =>
             open.some((one) => one.cause === cause && one.id !== id && !ends(one))
           const opens = here.map((one) => (isRival(one) ? { ...one, closedAt: one.closedAt ?? now } : one))
+          // The oldest first: each end is that of the incident which is open then.
           return { closes: closes.toReversed(), opens, told: sentOf(messages) }
         },
       })

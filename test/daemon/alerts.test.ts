@@ -225,7 +225,7 @@ test.each(['no', 'writes'] as const)(
     state.broken = 'no'
     await rounds(1, { mail: 'skipped' })
     expect(await store.incidents.list(1)).toMatchObject([{ resolvedReason: 'is no longer checked' }])
-    // Its settings are back, and so is the fault: the end of each is kept as it was told.
+    // Its settings are back, and it fails and works again: now it is checked.
     await rounds(2, { mail: 'failing' })
     await rounds(4, { mail: 'ok' })
     expect(events.at(-1)?.data.title).toMatch(/works again$/)
@@ -263,7 +263,7 @@ test('what worked again before it could not be looked at any more ends as workin
   ])
 })
 
-test('what another process sees working again is told so, also where the first to look has no settings for it', async () => {
+test('a probe that one process has no settings for, and another sees working, ends as working again', async () => {
   const { machine, events, another } = await scene()
   const [skips, checks] = [machine(), await another()]
   for (const mail of ['failing', 'failing', 'failing', 'ok', 'ok', 'ok', 'ok', 'ok'] as const) {
@@ -276,7 +276,7 @@ test('what another process sees working again is told so, also where the first t
   ])
 })
 
-test('while the store takes no writes, what an operator closed is told with their name, and each end with its reason', async () => {
+test('an alert sent while the store cannot be written names who resolved its incident, and the store gets the reason of each end later', async () => {
   const { machine, events, store, state } = await scene({ answers: [200, 500, 500] })
   const { rounds, time } = machine()
   await rounds(2, { mail: 'failing' })
