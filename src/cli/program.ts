@@ -1,6 +1,6 @@
 import { Argument, Command, CommanderError, Option } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
-import { codeOf, storeFault, storeFaultReason } from '../core/errors.ts'
+import { codeOf, framesOf, storeFault, storeFaultReason } from '../core/errors.ts'
 import {
   afterHelp,
   type CommandData,
@@ -253,7 +253,8 @@ export function reportFault(fault: unknown, context: Context): ExitCode {
     return EXIT.remote
   }
   complain(context, 'internal fault; please report it with the lines below.')
-  for (const line of [error instanceof Error ? error.name : typeof error, ...framesOf(error)])
+  const frames = framesOf(error).slice(0, 12)
+  for (const line of [error instanceof Error ? error.name : typeof error, ...frames])
     context.stderr.write(`${line}\n`)
   return EXIT.internal
 }
@@ -275,11 +276,3 @@ const isStoreUnavailable = (error: unknown): error is Error =>
   error instanceof Error &&
   (codeOf(error) === 'store_unavailable' ||
     (codeOf(error).startsWith('SQLITE_') && storeFault(error) !== 'unknown'))
-
-/** Where it happened. What comes before the frames is left out, because an error's message can quote a value. */
-function framesOf(error: unknown): string[] {
-  if (!(error instanceof Error) || error.stack === undefined) return []
-  const message = error.stack.indexOf(error.message)
-  const frames = message === -1 ? '' : error.stack.slice(message + error.message.length)
-  return (frames.match(/^[ \t]+at .*/gm) ?? []).slice(0, 12)
-}

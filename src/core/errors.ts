@@ -82,6 +82,14 @@ export function faultOf(work: () => void, known = /^/): string | undefined {
 /** The name of a fault for the log; its text could quote an address or a secret. */
 export const faultName = (error: unknown) => (error instanceof Error ? error.name : 'unknown')
 
+/** Where a fault happened. What comes before the frames is left out, because an error's message can quote a value. */
+export function framesOf(error: unknown): readonly string[] {
+  if (!(error instanceof Error) || error.stack === undefined) return []
+  const message = error.stack.indexOf(error.message)
+  const frames = message === -1 ? '' : error.stack.slice(message + error.message.length)
+  return frames.match(/^[ \t]+at .*/gm) ?? []
+}
+
 export const codeError = (code: string) => Object.assign(new Error(code), { code })
 
 /** A caller got no connection of the pool in time. */

@@ -7,8 +7,8 @@ import { MINUTE_MS } from '../../core/durations.ts'
 import { fileNameOf } from '../../core/env/secret-files.ts'
 import { readSettings, type Settings } from '../../core/env/settings.ts'
 import { validate } from '../../core/env/validate.ts'
-import { codeOf } from '../../core/errors.ts'
-import { type LogFields, systemClock, untilAborted } from '../../core/host.ts'
+import { codeOf, framesOf } from '../../core/errors.ts'
+import { systemClock, untilAborted } from '../../core/host.ts'
 import { recordedPlatform } from '../../core/platform.ts'
 import type { Service } from '../../core/service.ts'
 import type { DaemonOptions } from '../../daemon/options.ts'
@@ -118,7 +118,12 @@ async function runDaemon(context: Context, options: Options): Promise<ExitCode> 
   const { reportError } = await import('../../core/reporting/facade.ts')
   const reporting = await openReporting({ platform, env, log })
   context.onFault?.(async (error) => {
-    log.error('fault', 'the daemon met a fault that nothing handled, and ends', faultFields(error))
+    const fault = error instanceof Error ? error.name : typeof error
+    const frames = framesOf(error)
+      .slice(0, 5)
+      .map((frame) => frame.trim())
+    const at = frames.join(' | ').slice(0, 1000)
+    log.error('fault', 'the daemon met a fault that nothing handled, and ends', { fault, at })
     log.flush()
     reportError(error)
     await reporting.close(REPORT_MS)
@@ -186,13 +191,6 @@ export async function tellUndefined(context: Context, argv: readonly string[], e
     envFiles: envFiles.map((file) => path.resolve(context.cwd, file)),
   }
   await tellRefusal(host, options, error, false).finally(() => log.flush())
-}
-
-/** Where it happened, never what it said: an error's text can quote a value. */
-function faultFields(error: unknown): LogFields {
-  const [fault, stack = ''] = error instanceof Error ? [error.name, error.stack] : [typeof error]
-  const frames = stack.split('\n').flatMap((line) => (/^\s+at /.test(line) ? line.trim() : []))
-  return { fault, at: frames.slice(0, 5).join(' | ').slice(0, 1000) }
 }
 
 async function explain(

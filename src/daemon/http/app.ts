@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Hono } from 'hono'
 import { once } from '../../core/calls.ts'
-import { PlatformError, storeFault } from '../../core/errors.ts'
+import { framesOf, PlatformError, storeFault } from '../../core/errors.ts'
 import { PATHS } from '../../core/paths.ts'
 import { reportError } from '../../core/reporting/facade.ts'
 import { WEB } from '../../core/service.ts'
@@ -39,7 +39,7 @@ export function createApp(site: Site, gate: Gate, counted: Counted, allowed: All
   )
   app.onError((error, { env: { requestId, route }, env: c }) => {
     if (!(error instanceof PlatformError)) {
-      const [frame] = /^ +at .*/m.exec(error.stack ?? '') ?? []
+      const [frame] = framesOf(error)
       const fields = { requestId, fault: error.name, at: frame?.trim().slice(0, 200) }
       log.error('request_failed', 'a request met a fault of the platform', fields)
       reportError(error, { service: service.name, route: route?.name, requestId })
