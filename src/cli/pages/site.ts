@@ -5,7 +5,6 @@ import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { Hono } from 'hono'
 import { escapeHtml } from '../../core/mail/template.ts'
-import { BASE_STYLE } from './style.ts'
 
 /** Serves pages to requests for a loopback name only: a site whose name points here could read them otherwise (DNS rebinding). */
 export async function serveLocally(port: number, pages: Hono) {
@@ -101,4 +100,28 @@ const copyBy = async (button, text) => {
   button.textContent = 'Copied'
   setTimeout(() => { button.textContent = label }, 2000)
 }
+`
+
+const BASE_STYLE = `
+:root { --ground: #f6f5f2; --paper: #fff; --ink: #1d1f24; --quiet: #5c6069; --line: #dddad2; --accent: #3451b2; --on-accent: #fff; --chosen: #e9edfb; --bad: #b3261e; --warn: #7a4d00; --good: #1b6e3c; }
+@media (prefers-color-scheme: dark) {
+  :root { --ground: #14161a; --paper: #1c1f25; --ink: #eceef2; --quiet: #a3a9b5; --line: #333842; --accent: #9db2ff; --on-accent: #14161a; --chosen: #262d45; --bad: #ff8a80; --warn: #ffc66d; --good: #7fd99b; }
+}
+* { box-sizing: border-box; }
+[hidden] { display: none !important; }
+body { margin: 0; background: var(--ground); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }
+header { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: center; padding: .6rem 1.25rem; border-bottom: 1px solid var(--line); background: var(--paper); }
+h1 { font-size: 1.1rem; margin: 0; }
+header p { margin: 0; color: var(--quiet); flex: 1; min-width: 8rem; font-variant-numeric: tabular-nums; }
+a { color: var(--accent); }
+button, input, select { font: inherit; color: var(--ink); background: var(--ground); border: 1px solid var(--line); border-radius: 8px; padding: .3rem .8rem; max-width: 100%; }
+button { cursor: pointer; }
+button[aria-pressed=true] { background: var(--chosen); border-color: var(--accent); }
+:is(button, input, select, a, summary, [tabindex]):focus-visible { outline: 2px solid var(--accent); outline-offset: -1px; }
+ol, ul { list-style: none; margin: 0; padding: 0; }
+code, pre, dd { font: 13px/1.55 ui-monospace, monospace; overflow-wrap: anywhere; }
+.quiet { color: var(--quiet); } .good { color: var(--good); } .warning { color: var(--warn); } .error { color: var(--bad); }
+.fault { margin: .75rem 0 0; padding: .5rem .75rem; border: 1px solid var(--bad); border-radius: 8px; color: var(--bad); overflow-wrap: anywhere; }
+.pages { display: flex; gap: .25rem; } .pages a { padding: .25rem .7rem; border-radius: 8px; color: var(--quiet); text-decoration: none; } .pages a[aria-current] { background: var(--chosen); color: var(--ink); }
+@media (max-width: 52rem) { button, input, select, .pages a, [role=tab] { min-height: 44px; } .pages a { display: inline-flex; align-items: center; } }
 `

@@ -4,9 +4,8 @@ import type { PolicyName } from '../../core/access/limit/limiter.ts'
 import { type ErrorCode, PlatformError } from '../../core/errors.ts'
 import type { ErrorTexts, Messages } from '../../core/messages/en.ts'
 import { type Frame, frameIn } from '../pages/layout.ts'
-import { languagesOf } from './accept.ts'
 import { type BodyShare, type BodySpec, parseJson, readBytes, readJson, readText } from './body.ts'
-import { prefersHtml } from './respond.ts'
+import { languagesOf, prefersHtml } from './respond.ts'
 
 /** What the router knows of a route before its file is loaded. */
 export interface RouteFacts {

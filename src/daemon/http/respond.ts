@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { parseAccept } from 'hono/utils/accept'
+import { isLanguage } from '../../core/course/definition.ts'
 import { ERRORS, type ErrorCode } from '../../core/errors.ts'
 import type { Page } from '../pages/layout.ts'
-import { acceptedOf } from './accept.ts'
 
 /** On every answer: it must not be cached, sniffed, indexed or embedded by other sites, and its URL, which may hold a token, must not leak. */
 const COMMON = {
@@ -43,6 +44,22 @@ export function pictureResponse(picture: string | Uint8Array<ArrayBuffer>, type:
 /** An answer without a body, for HEAD and prefetches, which check nothing and change nothing. */
 export function emptyResponse(status = 204, headers: Fields = {}): Response {
   return new Response(null, { status, headers: { ...COMMON, ...headers } })
+}
+
+/** No browser names more than a few dozen. */
+const MOST_NAMES = 64
+
+/** What an Accept or Accept-Language header names, in lower case, the best first. */
+export const acceptedOf = (header: string | null | undefined) =>
+  parseAccept(header ?? '')
+    .slice(0, MOST_NAMES)
+    .flatMap(({ type, q }) => (q > 0 ? [{ type: type.toLowerCase(), q }] : []))
+
+/** The languages that a reader wants, the first first: that of the link, then those of the browser. */
+export function languagesOf(request: Request, url: URL): readonly string[] {
+  const asked = url.searchParams.get('language') ?? ''
+  const wanted = acceptedOf(request.headers.get('accept-language'))
+  return [asked.toLowerCase(), ...wanted.map(({ type }) => type)].filter(isLanguage)
 }
 
 /** True if an Accept header names HTML and does not prefer JSON (RFC 9110 §12.5.1), as browsers do. */

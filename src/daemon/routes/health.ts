@@ -3,8 +3,7 @@ import { perTick, spaced } from '../../core/calls.ts'
 import { type HealthReport, httpStatus, type ProbeResult, toHealthJson } from '../../core/health/probe.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import { type ServiceDefinition, WEB } from '../../core/service.ts'
-import { acceptedOf } from '../http/accept.ts'
-import { jsonResponse } from '../http/respond.ts'
+import { acceptedOf, jsonResponse } from '../http/respond.ts'
 import { type Answer, defineRoute, query, requireSecret } from '../http/route.ts'
 
 /** The health of a service. If a token is set, only requests to web with it run deep (live) checks. */
