@@ -31,6 +31,15 @@ test('what works again is told with how long it did not, if that is known', () =
   expect(slots('closed', { cause: 'payments' }).when).toMatch(/^Since /)
 })
 
+test.each(['en', 'de'])('what is no longer checked is not told as working: %s', (language) => {
+  const facts = { from: FROM, until: FROM + HOUR, cause: 'payments', isGone: true }
+  const notice = { subject: 'a', kind: 'closed', at: FROM, facts } as const
+  const { title, text, when } = noticeSlots({ ...learning, language }, 'https://www.example.com', notice)
+  expect(title).toMatch(language === 'en' ? / is no longer checked$/ : / wird nicht mehr geprüft$/)
+  expect(`${title} ${text}`).not.toMatch(/works again|funktioniert/)
+  expect(when).toMatch(/^(Since|Seit) /)
+})
+
 test('an announcement has its text on one line, and its end if it has one', () => {
   const { title, text, when } = slots('announced', { text: ' We\n\tmove\u0007 house. ' })
   expect(title).toBe(`${learning.name}: We move house`)

@@ -122,6 +122,8 @@ export interface NoticeFacts {
   /** The id of the incident or the announcement that this is an update of; undefined for other notices. */
   readonly about?: string | undefined
   readonly state?: StatusUpdate['state']
+  /** The incident ended because its cause is no longer checked. */
+  readonly isGone?: boolean
 }
 
 export interface NoticeMail {

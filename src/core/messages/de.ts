@@ -112,6 +112,8 @@ export const de: Messages = {
     since: (from) => `Seit ${from}.`,
     closedTitle: (platform, what) => `${platform}: ${what} funktioniert wieder`,
     closed: (what) => `Es funktioniert wieder: ${what}.`,
+    goneTitle: (platform, what) => `${platform}: ${what} wird nicht mehr geprüft`,
+    gone: (what) => `Nicht mehr geprüft wird: ${what}. Zuletzt war es gestört.`,
     lasted: (from, to, ms) => `Die Störung dauerte ${duration(ms)}, von ${from} bis ${to}.`,
     announcedTitle: (platform, headline) => `${platform}: ${headline}`,
     updateTitle: (platform, what) => `${platform}: Neues${what === undefined ? '' : ` zu ${what}`}`,

@@ -108,6 +108,8 @@ export const en = {
     since: (from: string) => `Since ${from}.`,
     closedTitle: (platform: string, what: string) => `${platform}: ${what} works again`,
     closed: (what: string) => `${what} works again.`,
+    goneTitle: (platform: string, what: string) => `${platform}: ${what} is no longer checked`,
+    gone: (what: string) => `${what} is no longer checked. When it last was, it did not work.`,
     lasted: (from: string, to: string, ms: number) =>
       `It was not working from ${from} to ${to}, for ${duration(ms)}.`,
     announcedTitle: (platform: string, headline: string) => `${platform}: ${headline}`,

@@ -211,8 +211,10 @@ export function incidents({ one, read, write }: Sql): model.IncidentStore {
       const { incident: subject, channel, kind } = one
       const incident = about.find(({ id }) => id === subject)
       if (one.at > now || incident === undefined || (kind !== 'opened' && kind !== 'closed')) continue
-      const { cause, service, affected, openedAt: from, closedAt: until } = incident
-      yield* notices.publish({ subject, kind, at: now, facts: { cause, service, affected, from, until } })
+      const { cause, service, affected, openedAt: from, closedAt: until, resolvedBy } = incident
+      const isGone = incident.resolvedReason !== undefined && resolvedBy === undefined
+      const facts = { cause, service, affected, from, until, isGone }
+      yield* notices.publish({ subject, kind, at: now, facts })
       yield* run(TEXTS.told, { incident: subject, kind, channel, at: now })
     }
   }

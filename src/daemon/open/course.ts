@@ -46,6 +46,7 @@ export function noticeSlots(
   const slots = (title: string, text: string, when: string) => ({ title, text, when, statusUrl })
   if (kind === 'opened')
     return slots(T.openedTitle(name, what), T.opened(what, T.means[cause] ?? T.meansOther), since)
+  if (kind === 'closed' && facts.isGone) return slots(T.goneTitle(name, what), T.gone(what), since)
   if (kind === 'closed') {
     const when = until === undefined ? since : T.lasted(at(from), at(until), until - from)
     return slots(T.closedTitle(name, what), T.closed(what), when)
