@@ -1,5 +1,6 @@
 import { withoutAddresses } from '../audit.ts'
 import { MINUTE_MS, MOST_SKEW_MS } from '../durations.ts'
+import type { ConditionName } from '../incidents/advice.ts'
 import * as counting from '../mail/feedback/sending.ts'
 import * as holding from '../mail/holds.ts'
 import { LESSON_DUE, MAY_BE_UNDECIDED, SENT_NOTE, STREAM_SENT_NOTE } from './counts.ts'
@@ -7,6 +8,8 @@ import type { JournalEntry } from './journal.ts'
 import type { Sql, Steps } from './sql.ts'
 import { addAudit, all, first, insertRows, journal, lock, run, SPACE, scalar } from './sql.ts'
 
+/** Of all pauses of a stream together, in characters: who pauses again and again fills no store. */
+const LONGEST_REASONS = 1000
 const NOW_US = '(@leaseNow * 1000)'
 /** The row of a stream's pause. Builds that know the pause of courses alone have it under "mail". */
 const rowOf = (stream: holding.StreamName) => (stream === 'course' ? 'mail' : `stream ${stream}`)
@@ -22,14 +25,19 @@ export const TEXTS = {
   sums: `SELECT b.paused_at, b.reason, m.kind, CAST(sum(m.count) AS bigint) AS count
     FROM (SELECT 1) AS one LEFT JOIN breaker b ON b.name = 'mail'
       LEFT JOIN mail_minute m ON m.minute BETWEEN @since AND @latest
-        AND (m.minute > coalesce(b.resumed_at, 0) / 60000 OR b.resumed_at / 60000 > @latest)
+        AND (m.minute >= coalesce(b.resumed_at, 0) / 60000 OR b.resumed_at / 60000 > @latest)
     GROUP BY 1, 2, 3`,
   pause: `INSERT INTO breaker (name, paused_at, reason) VALUES (@name, @now, @reason)
-    ON CONFLICT (name) DO UPDATE SET paused_at = excluded.paused_at, reason = excluded.reason WHERE breaker.paused_at IS NULL`,
+    ON CONFLICT (name) DO UPDATE SET paused_at = coalesce(breaker.paused_at, excluded.paused_at),
+      reason = coalesce(CASE WHEN breaker.paused_at IS NOT NULL THEN breaker.reason || '; ' END, '') || excluded.reason
+    WHERE breaker.paused_at IS NULL
+      OR (replace(breaker.reason, excluded.reason, '') = breaker.reason AND length(breaker.reason) < ${LONGEST_REASONS})`,
   // An incident tells of one pause: the next round finds the later one, which gets an alert of its own.
   endOther: `UPDATE incident SET closed_at = CASE WHEN opened_at < @now THEN @now ELSE opened_at END, resolved_by = @who, resolved_reason = @why
-    WHERE cause = 'mail_paused' AND closed_at IS NULL`,
+    WHERE cause IN (SELECT value FROM {each @causes}) AND closed_at IS NULL`,
   resume: 'UPDATE breaker SET paused_at = NULL, reason = NULL, resumed_at = @now WHERE name = @name',
+  // Of the minute in which courses are resumed, only what comes afterwards decides about the next pause.
+  forgive: 'UPDATE mail_minute SET count = 0 WHERE minute = @minute',
   breaker: 'SELECT paused_at, resumed_at FROM breaker WHERE name = @name',
   days: 'SELECT day, source, domain, kind, count FROM mail_day WHERE day >= @since ORDER BY day, source, domain, kind',
   reserve: `INSERT INTO pace (name, next_us) VALUES ('mail', ${NOW_US} + @totalUs)
@@ -92,11 +100,17 @@ export function* addCounts(counts: readonly counting.MailCount[]): Steps<void> {
   if (days.length > 0) yield* run(TEXTS.countDays, { rows: days })
 }
 
-/** Pauses a stream, also for a store that is restored later; 0 if it was paused already. */
-function* pauseStream(stream: holding.StreamName, now: number, reason: string): Steps<number> {
-  const name = rowOf(stream)
-  yield* journal({ what: 'paused', at: now, name, reason })
-  return yield* run(TEXTS.pause, { name, now, reason })
+/** Pauses streams, also for a store that is restored later; gives whether one had not been paused for this reason. */
+function* pauseStreams(streams: readonly holding.StreamName[], now: number, reason: string, who: string) {
+  const changed: ConditionName[] = []
+  for (const stream of streams) {
+    const name = rowOf(stream)
+    yield* journal({ what: 'paused', at: now, name, reason })
+    const rows = yield* run(TEXTS.pause, { name, now, reason })
+    if (rows > 0) changed.push(stream === 'course' ? 'courses_paused' : 'mail_paused')
+  }
+  yield* run(TEXTS.endOther, { causes: changed, now, who, why: `another pause began: ${reason}` })
+  return changed.length > 0
 }
 
 /** Pauses or resumes again what a journal says, unless the store knows something later; gives the changed rows. */
@@ -124,11 +138,13 @@ export function sending({ one, read, write }: Sql): counting.SendingStore {
       const latest = counting.minuteOf(now + MOST_SKEW_MS)
       const rows = await one(all<State & { kind?: string; count?: number }>(TEXTS.sums, { since, latest }))
       const pause = pauseOf(rows[0])
-      if (pause) return pause
       const reason = counting.breach((kind) => rows.find((row) => row.kind === kind)?.count ?? 0)
-      if (reason === undefined) return undefined
+      if (reason === undefined || counting.isBreach(pause)) return pause
       return write(function* () {
-        yield* pauseStream('course', now, reason)
+        // Two that find it at once have counted differently.
+        yield* lock(SPACE.budget, 'holds')
+        if (!counting.isBreach(holding.coursePause(yield* holds())))
+          yield* pauseStreams(['course'], now, reason, 'the breaker')
         return holding.coursePause(yield* holds())
       })
     },
@@ -142,12 +158,8 @@ export function sending({ one, read, write }: Sql): counting.SendingStore {
     stalledSince: (at) => one(scalar(TEXTS.stalled, at)),
     pause: ({ streams, reason: given, now, audit }) =>
       write(function* () {
-        const reason = withoutAddresses(given)
-        let changed = 0
-        for (const stream of streams) changed += yield* pauseStream(stream, now, reason)
-        if (changed > 0) yield* addAudit(audit)
-        if (changed > 0 && streams.some((stream) => stream !== 'course'))
-          yield* run(TEXTS.endOther, { now, who: audit.who, why: `another pause began: ${reason}` })
+        const changed = yield* pauseStreams(streams, now, withoutAddresses(given), audit.who)
+        if (changed) yield* addAudit(audit)
         return yield* holds(streams)
       }),
     resume: ({ streams, now, audit }) =>
@@ -159,6 +171,7 @@ export function sending({ one, read, write }: Sql): counting.SendingStore {
           const name = rowOf(stream)
           yield* journal({ what: 'resumed', at: now, name })
           yield* run(TEXTS.resume, { name, now })
+          if (stream === 'course') yield* run(TEXTS.forgive, { minute: counting.minuteOf(now) })
         }
         if (ended.length > 0) yield* addAudit(audit)
         return ended
