@@ -21,7 +21,9 @@ export const TEXTS = {
   requested: 'SELECT subscription AS id, enrolment FROM enrol_request WHERE key = @key',
   keepRequest:
     'INSERT INTO enrol_request (key, subscription, enrolment) VALUES (@key, @id, @enrolment) ON CONFLICT DO NOTHING',
-  replaceLinks: `UPDATE confirmation SET replaced = true WHERE subscription = @id AND used_at IS NULL AND NOT replaced`,
+  // Who still has the link reads what is true: that the course goes on.
+  endLink:
+    'UPDATE confirmation SET used_at = @now WHERE subscription = @id AND used_at IS NULL AND NOT replaced',
   ask: `UPDATE confirmation SET language = coalesce(@language, language), time_zone = coalesce(@timeZone, time_zone)
     WHERE subscription = @id AND used_at IS NULL`,
   page: `SELECT * FROM subscription WHERE id > @after ORDER BY id LIMIT ${ROWS_A_STEP}`,
@@ -60,13 +62,13 @@ export function enrolments(sql: Sql) {
     return { before, enrolment }
   }
   /** `mailboxKey`: of one that has no row yet. */
-  function* begin(enrolled: SubscriptionRecord, { pinned }: Start, mailboxKey?: string): Steps<void> {
+  function* begin(enrolled: SubscriptionRecord, now: number, { pinned }: Start, mailboxKey?: string) {
     const { course } = enrolled
     if (mailboxKey) yield* subscriptions.insert({ ...enrolled, state: 'unconfirmed', mailboxKey })
     yield* subscriptions.sayCourse(course)
     if (pinned) yield* keepPlan(course, pinned)
     yield* subscriptions.save([enrolled])
-    yield* run(TEXTS.replaceLinks, { id: enrolled.id })
+    yield* run(TEXTS.endLink, { id: enrolled.id, now })
   }
   type Admission = { now: number; dryRun: boolean; left: ReadonlySet<string> }
   function* admit(arrival: Arrival, { now, dryRun, left }: Admission): Steps<Admitted> {
@@ -83,7 +85,7 @@ export function enrolments(sql: Sql) {
     const refusal = (listed && joining.admitRefusal(listed)) ?? (left.has(key) ? 'unsubscribed' : undefined)
     if (refusal !== undefined || dryRun) return refusal ?? 'imported'
     const arrived = joining.arrive(known ?? joining.newSubscription({ ...arrival, now }), arrival)
-    yield* begin(arrived, arrival.start, known ? undefined : mailboxKey)
+    yield* begin(arrived, now, arrival.start, known ? undefined : mailboxKey)
     // Again: a change of the enrolment's number clears the names of its lessons (the migration with `sent_lessons`).
     if (arrival.progress) yield* subscriptions.save([arrived])
     const { id, enrolment } = arrived
@@ -123,7 +125,7 @@ export function enrolments(sql: Sql) {
         const how = { consent: { at: now, how: joining.ELSEWHERE }, suppression: undefined }
         const enrolled = joining.enrol(current, { now, start, timeZone, language, ...how })
         const { enrolment } = enrolled
-        yield* begin(enrolled, start, known ? undefined : mailboxKey)
+        yield* begin(enrolled, now, start, known ? undefined : mailboxKey)
         if (key !== undefined) yield* run(TEXTS.keepRequest, { key, id: enrolled.id, enrolment })
         yield* history.remember([enrolled.id, { at: now, kind: 'confirmed', enrolment, day: 0 }])
         yield* addAudit(audit?.(enrolled.id))
