@@ -243,6 +243,9 @@ test.each([
   '%s: seen by that many of the configured, an outage is claimed: %s',
   (_, heard, configured, claims) => {
     const first = round(heard, configured)
+    // Alerts name them: one that never reached the platform does not know.
+    const cut = heard.filter(({ view }) => view === 'unreachable').map(({ name }) => name)
+    expect(first.seen.unreachable).toEqual(['b', ...cut])
     expect(first.after.outage?.phase).toBe(claims ? 'claimed' : undefined)
     expect(first.announces).toBeUndefined()
     expect(round(heard, configured, first.after).announces).toBe(claims ? 'open' : undefined)
