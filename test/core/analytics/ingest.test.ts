@@ -103,6 +103,15 @@ test('a batch is stored with the time of the server, its counts by day and kind,
   expect(it.seen[0]?.id).toHaveLength(16)
   expect(Buffer.from(it.seen[0]?.id ?? []).toString()).not.toContain('batch')
   expect(it.seen[1]?.id).toBeUndefined()
+  // Also of an id that is one already, as far as its form goes.
+  for (const [id, form] of [
+    ['sixteen letters!', 'utf8'],
+    ['0f'.repeat(16), 'hex'],
+    [`${'A1b2'.repeat(5)}Aw`, 'base64url'],
+  ] as const) {
+    await it.take([event(NOW)], { id })
+    expect(Buffer.from(it.seen.at(-1)?.id ?? []).toString(form)).not.toBe(id)
+  }
 })
 
 test('acknowledges a repeated batch without charging its client', async () => {

@@ -54,9 +54,10 @@ test('a schema of JSON gets the parsed value, and that of any other kind the tex
   }
   expect(read({ kind: 'json', schema }, '{"seats":[12]}')).toBe(1)
   expect(read({ kind: 'json', schema }, '{')).toBeUndefined()
+  for (const text of ['12', '"a"', 'false', 'null']) read({ kind: 'json', schema }, text)
   read({ kind: 'integer', schema }, '12')
   read({ kind: 'pem', schema }, KEY.replaceAll('\n', '\\n'))
-  expect(seen).toEqual([{ seats: [12] }, '12', KEY])
+  expect(seen).toEqual([{ seats: [12] }, 12, 'a', false, null, '12', KEY])
 })
 
 test.each(VALUE_KINDS)('the example of %s is a value of it', (kind) => {
