@@ -204,6 +204,13 @@ const FAULTS: readonly SpoiledRow[] = [
   ],
   [
     RULE,
+    { requires: ['ANALYTICS_DATASTORE_TABEL'], when: ['KILN_API_KEY'] },
+    /"ANALYTICS_DATASTORE_TABEL" is not a variable/,
+    /^Did you mean ANALYTICS_DATASTORE_TABLE\?$/,
+    '.requires[0]',
+  ],
+  [
+    RULE,
     { allOrNone: ['KILN_API_KEY', 'GLAZES'] },
     /"GLAZES" is not a variable/,
     /^Use one of KILN_API_KEY, KILN_API_SECRET, /,

@@ -216,6 +216,12 @@ test('a group that is left out takes its routes along', () => {
   expect(lost('sharedstore')).toEqual([])
 })
 
+test('any service but web has its health, metrics and configuration, and none of the other routes', () => {
+  const served = (name: string) => routesOf(base(), { name, health: '/up' }).map(({ path }) => path)
+  expect(served('worker')).toEqual(['/metrics', '/api/configuration', '/up'])
+  expect(served('web')).toEqual(routesOf(base()).map(({ path }) => (path === '/api/health' ? '/up' : path)))
+})
+
 test('a group that two rules of another one need is one fault', () => {
   expect(() => base({ without: ['datastore'] })).toThrow(
     /^the platform definition: without\[0\]: A rule of the group identity needs DATASTORE_JWT_SECRET/,
