@@ -1,6 +1,6 @@
 import { type CourseDefinition, isLanguage, isTimeZone, type Plan } from '../../core/course/definition.ts'
 import { dueAt } from '../../core/course/due.ts'
-import { offsetAt, zones } from '../../core/course/zones.ts'
+import { type ClockChange, clockChanges, offsetAt, zones } from '../../core/course/zones.ts'
 import { DAY_MS, durationText } from '../../core/durations.ts'
 import { escapeHtml } from '../../core/mail/template.ts'
 import { duration } from '../../core/messages/en.ts'
@@ -118,10 +118,15 @@ function timeline(view: CoursesView, choice: CourseChoice): string {
     untranslated.length > 0 &&
       say`Without a translation into ${languageText(language)}: ${untranslated.length} of ${length} lessons.`,
   )
-  const begin = `<li class="begin">${timeOf(confirmedAt, zone)}${RAIL}<p class="what"><strong>Confirmed</strong></p></li>`
   const rows = [
-    { at: confirmedAt, html: begin },
-    ...steps.map((step) => ({ at: step.at, html: lessonRow(view, choice, step) })),
+    {
+      at: confirmedAt,
+      html: `<li class="begin">${timeOf(confirmedAt, zone)}${RAIL}<p class="what"><strong>Confirmed</strong></p></li>`,
+    },
+    ...steps.map((step) => ({
+      at: step.at,
+      html: step.kind === 'lesson' ? lessonRow(view, choice, step) : clockRow(step),
+    })),
   ]
   return `<h2>${escapeHtml(course.title)}</h2>
 <p class="quiet">${facts.join(' · ')}</p>
@@ -144,7 +149,7 @@ function byMonth(rows: readonly { at: number; html: string }[], zone: string): s
 function lessonRow(
   { mails, headlines }: CoursesView,
   { course, zone, confirmedAt, language }: CourseChoice,
-  step: TimelineEntry,
+  step: Extract<TimelineEntry, { kind: 'lesson' }>,
 ): string {
   const { day, lesson, at, spacedFrom, skipped, repeated, zone: clock } = step
   const { name, language: own, missing } = mails.inLanguage(lesson, language)
@@ -175,6 +180,16 @@ function lessonRow(
 }
 
 const note = (kind: string, html: string) => `<li${kind ? ` class="${kind}"` : ''}>${html}</li>`
+
+function clockRow({ at, shiftMs, zone }: Extract<TimelineEntry, { kind: 'clock' }>): string {
+  // Two UTC moments: the time that the zone's clock would show without the change, and the time that it shows.
+  const to = at + offsetAt(at, zone)
+  const shown = (local: number) =>
+    (Math.abs(shiftMs) < DAY_MS ? '' : `${dateText(local, 'UTC')}, `) + timeText(local, 'UTC')
+  const way = shiftMs > 0 ? 'forward' : 'back'
+  const text = say`Clocks in ${zone} go ${way} by ${duration(Math.abs(shiftMs))}: ${shown(to - shiftMs)} becomes ${shown(to)}`
+  return `<li class="clock">${timeOf(at, zone)}${RAIL}<p class="what">${text}</p></li>`
+}
 
 function timeOf(at: number, zone: string): string {
   return `<time datetime="${iso(at)}">${dateText(at, zone)} <b>${timeText(at, zone)}</b> <small>${offsetText(offsetAt(at, zone))}</small></time>`
@@ -220,23 +235,26 @@ export function parseLocal(text: string, zone: string): number | undefined {
 export const localText = (instant: number, zone: string) =>
   new Date(instant + offsetAt(instant, zone)).toISOString().slice(0, -8)
 
-interface TimelineEntry {
-  /** From 1. */
-  readonly day: number
-  readonly lesson: string
-  /** UTC milliseconds at which it is due, when each lesson before was sent as soon as it was due. */
-  readonly at: number
-  /** The time that the spacing moves it from. */
-  readonly spacedFrom?: number
-  /** Minutes after midnight that the course asks for, and that the clock skips on this day. */
-  readonly skipped?: number
-  /** Set if the clock shows this local time twice: the first or the second of the two moments. */
-  readonly repeated?: 'first' | 'second'
-  /** The zone of the two above. */
-  readonly zone: string
-}
+type TimelineEntry =
+  | {
+      readonly kind: 'lesson'
+      /** From 1. */
+      readonly day: number
+      readonly lesson: string
+      /** UTC milliseconds at which it is due, when each lesson before was sent as soon as it was due. */
+      readonly at: number
+      /** The time that the spacing moves it from. */
+      readonly spacedFrom?: number
+      /** Minutes after midnight that the course asks for, and that the clock skips on this day. */
+      readonly skipped?: number
+      /** Set if the clock shows this local time twice: the first or the second of the two moments. */
+      readonly repeated?: 'first' | 'second'
+      /** The zone of the two above. */
+      readonly zone: string
+    }
+  | ({ readonly kind: 'clock' } & ClockChange)
 
-/** The mails that a course sends after a confirmation; `timeZone` is the subscriber's own. */
+/** The mails that a course sends after a confirmation, and the clock changes between; `timeZone` is the subscriber's own. */
 export function timelineOf(
   plan: Plan,
   { confirmedAt, timeZone }: { readonly confirmedAt: number; readonly timeZone: string },
@@ -253,6 +271,7 @@ export function timelineOf(
     const isSkipped =
       cadence.kind === 'at' && at === planned && timeText(at, zone) !== hourText(cadence.minute)
     steps.push({
+      kind: 'lesson',
       day,
       lesson,
       at,
@@ -263,5 +282,9 @@ export function timelineOf(
     })
     lastSentAt = at
   }
-  return steps
+  const end = steps.at(-1)?.at ?? confirmedAt
+  const changes = [...new Set([timeZone, zone])].flatMap((one) => clockChanges(confirmedAt, end, one))
+  return [...steps, ...changes.map((change) => ({ kind: 'clock' as const, ...change }))].sort(
+    (one, other) => one.at - other.at || (one.kind === 'clock' ? -1 : 1),
+  )
 }

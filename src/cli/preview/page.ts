@@ -190,11 +190,12 @@ h3 { font-size: .95rem; margin: 1.4rem 0 .5rem; }
 /* The line, and a dot on it. */
 .rail { background: linear-gradient(var(--line), var(--line)) center / 2px 100% no-repeat; }
 .rail i { display: block; width: 12px; height: 12px; margin-top: .95rem; border-radius: 50%; border: 2px solid var(--accent); background: var(--ground); }
-.lesson .rail i { background: var(--accent); }
+.lesson .rail i { background: var(--accent); } .clock .rail i { border-color: var(--warn); border-radius: 2px; transform: rotate(45deg); }
 time { text-align: right; white-space: nowrap; padding-top: .5rem; color: var(--quiet); font-variant-numeric: tabular-nums; } time b { color: var(--ink); } time small { display: inline-block; min-width: 3.9rem; padding-left: .3rem; text-align: left; }
 .what { min-width: 0; margin: 0; padding-top: .5rem; overflow-wrap: anywhere; } .what p { margin: 0; } .lesson .what { padding: .5rem .85rem; border: 1px solid var(--line); border-radius: 10px; background: var(--paper); }
 .what > p:first-child a:first-of-type { font-weight: 600; text-decoration: none; } .what > p:first-child a:first-of-type:hover { text-decoration: underline; }
 .what .quiet { font-size: .85rem; } .day { display: inline-block; min-width: 5.4rem; color: var(--quiet); font-variant-numeric: tabular-nums; }
+.clock .what { color: var(--warn); font-size: .9rem; }
 .notes { margin: .3rem 0 0; display: grid; gap: .2rem; font-size: .87rem; } .notes li::before { content: '• '; } .notes .warning { color: var(--warn); } .notes .error { color: var(--bad); }
 .blank { max-width: 44rem; }
 .panes { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 1.25rem; align-items: start; }
@@ -203,7 +204,7 @@ time { text-align: right; white-space: nowrap; padding-top: .5rem; color: var(--
 iframe { display: block; width: 100%; height: 40rem; border: 0; box-shadow: 0 0 0 1px var(--line); border-radius: 10px; background: #fff; }
 @media (max-width: 52rem) {
   main { padding-inline: .9rem; } .field { flex: 1 1 100%; } .field :is(input, select) { width: 100%; }
-  .timeline > li { grid-template-columns: 12px minmax(0, 1fr); } .rail { grid-column: 1; grid-row: 1 / span 2; } time, .what { grid-column: 2; } time { text-align: left; } .timeline > li > time { margin-bottom: 0; } .begin .what { padding-top: 0; }
+  .timeline > li { grid-template-columns: 12px minmax(0, 1fr); } .rail { grid-column: 1; grid-row: 1 / span 2; } time, .what { grid-column: 2; } time { text-align: left; } .timeline > li > time { margin-bottom: 0; } .begin .what, .clock .what { padding-top: 0; }
   .panes { grid-template-columns: minmax(0, 1fr); }
 }
 .meanings { max-width: 46rem; } .meanings h2 { font-size: 1.1rem; margin: 1.4rem 0 .1rem; scroll-margin: 1rem; } .meanings h2:target { color: var(--accent); } .meanings p { margin: 0; } strong[class] { text-transform: capitalize; }

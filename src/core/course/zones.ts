@@ -23,3 +23,21 @@ export const zones: Zones = {
 
 /** Milliseconds that a zone's clock is ahead of UTC at a moment. */
 export const offsetAt = (instant: number, zone: string) => localOf(instant, zone).offsetNanoseconds / 1e6
+
+export interface ClockChange {
+  /** UTC milliseconds of the first moment with the new offset. */
+  readonly at: number
+  /** Positive: forward. */
+  readonly shiftMs: number
+  readonly zone: string
+}
+
+export function clockChanges(from: number, to: number, zone: string): readonly ClockChange[] {
+  const changes: ClockChange[] = []
+  for (let at = from; ; ) {
+    const next = localOf(at, zone).getTimeZoneTransition('next')?.epochMilliseconds
+    if (next === undefined || next > to) return changes
+    changes.push({ at: next, shiftMs: offsetAt(next, zone) - offsetAt(next - 1, zone), zone })
+    at = next
+  }
+}

@@ -56,6 +56,7 @@ describe('the pages of courses and languages', () => {
       'March 2026',
       'Sat, Mar 28, 2026 01:00 UTC+1 Confirmed',
       'Sat, Mar 28, 2026 02:30 UTC+1 Lesson 1 Wedging the clay',
+      'Sun, Mar 29, 2026 03:00 UTC+2 Clocks in Europe/Berlin go forward by 1 hour: 02:00 becomes 03:00',
       'Sun, Mar 29, 2026 03:30 UTC+2 Lesson 2 Centering',
       'The clock in Europe/Berlin skips 02:30 on this day, so it is due at 03:30',
       'Mon, Mar 30, 2026 02:30 UTC+2 Lesson 3 Glazing',
@@ -111,6 +112,22 @@ describe('the pages of courses and languages', () => {
     expect(html).toContain('class="lesson"')
     expect(html).not.toContain('<u>')
   })
+
+  test.each([
+    [
+      'Pacific/Apia&start=2011-12-28T10:00',
+      'Clocks in Pacific/Apia go forward by 1 day: Fri, Dec 30, 2011, 00:00 becomes Sat, Dec 31, 2011, 00:00',
+    ],
+    [
+      'Europe/Berlin&start=1893-03-31T10:00',
+      'Clocks in Europe/Berlin go forward by 6 minutes: 00:00 becomes 00:06',
+    ],
+  ])(
+    'a change of the clock by a day, or by minutes and seconds, is said in words: %s',
+    async (zone, said) => {
+      expect((await open(`/courses?course=firing&zone=${zone}`)).text).toContain(said)
+    },
+  )
 
   test.each([
     ['Europe/Berlin&start=0050-01-01T10:00', 'Jan 1, 50'],

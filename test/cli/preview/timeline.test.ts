@@ -21,6 +21,7 @@ function told(cadence: Cadence, start: string, { count = 4, zone = BERLIN, spaci
   if (confirmedAt === undefined) throw new Error('no time')
   return timelineOf(plan, { confirmedAt, timeZone: zone }).map((step) => {
     const local = localText(step.at, zone)
+    if (step.kind === 'clock') return `${local} ${step.zone} ${step.shiftMs / 60_000} min`
     const { spacedFrom, skipped, repeated } = step
     const marks = [
       ...(spacedFrom === undefined ? [] : [`spaced from ${localText(spacedFrom, zone)}`]),
@@ -35,18 +36,22 @@ test.each<
   [what: string, cadence: Cadence, start: string, more: Parameters<typeof told>[2], expected: string[]]
 >([
   [
-    'a course by the hour keeps its local time when clocks go forward',
+    'a course by the hour keeps its local time when clocks go forward, and says so in between',
     at('09:00'),
     '2026-03-27T10:00',
     { count: 2 },
-    ['2026-03-28T09:00 lesson-1', '2026-03-29T09:00 lesson-2'],
+    ['2026-03-28T09:00 lesson-1', '2026-03-29T03:00 Europe/Berlin 60 min', '2026-03-29T09:00 lesson-2'],
   ],
   [
     'a lesson at an hour that the clock skips is marked, and comes later by as much',
     at('02:30'),
     '2026-03-28T12:00',
     { count: 2 },
-    ['2026-03-29T03:30 lesson-1 skipped 150', '2026-03-30T02:30 lesson-2'],
+    [
+      '2026-03-29T03:00 Europe/Berlin 60 min',
+      '2026-03-29T03:30 lesson-1 skipped 150',
+      '2026-03-30T02:30 lesson-2',
+    ],
   ],
   [
     'a fixed number of hours may fall on the first and on the second of an hour that occurs twice',
@@ -56,6 +61,7 @@ test.each<
     [
       '2026-10-25T01:30 lesson-1',
       '2026-10-25T02:30 lesson-2 first',
+      '2026-10-25T02:00 Europe/Berlin -60 min',
       '2026-10-25T02:30 lesson-3 second',
       '2026-10-25T03:30 lesson-4',
     ],
@@ -72,7 +78,7 @@ test.each<
     { kind: 'every', ms: 24 * HOUR },
     '2026-03-28T10:00',
     { count: 2 },
-    ['2026-03-28T10:00 lesson-1', '2026-03-29T11:00 lesson-2'],
+    ['2026-03-28T10:00 lesson-1', '2026-03-29T03:00 Europe/Berlin 60 min', '2026-03-29T11:00 lesson-2'],
   ],
   [
     'on chosen weekdays, spacing moves what comes too soon after the lesson before',
@@ -87,14 +93,16 @@ test.each<
     ],
   ],
   [
-    'a course with its own time zone keeps to the clock of that zone',
+    'a course with its own time zone shows the clock changes of both zones',
     at('09:00', { zone: 'America/New_York', weekdays: [7] }),
     '2026-03-02T00:00',
     {},
     [
+      '2026-03-08T08:00 America/New_York 60 min',
       '2026-03-08T14:00 lesson-1',
       '2026-03-15T14:00 lesson-2',
       '2026-03-22T14:00 lesson-3',
+      '2026-03-29T03:00 Europe/Berlin 60 min',
       '2026-03-29T15:00 lesson-4',
     ],
   ],
@@ -106,9 +114,11 @@ test('a course of a year is due exactly when the schedule says', () => {
   const plan = { lessons: lessons(365), cadence: at('08:15'), spacingMs: 0 }
   const confirmedAt = Date.parse('2026-01-01T00:00:00Z')
   const steps = timelineOf(plan, { confirmedAt, timeZone: BERLIN })
-  expect(steps.map((step) => step.at)).toEqual(
+  const times = steps.flatMap((step) => (step.kind === 'lesson' ? step.at : []))
+  expect(times).toEqual(
     plan.lessons.map((_, n) => dueAt(plan, { confirmedAt, timeZone: BERLIN }, n + 1, zones)),
   )
+  expect(steps.filter(({ kind }) => kind === 'clock')).toHaveLength(2)
 })
 
 test('a local time in any year and zone is shown as that zone’s calendar has it', () => {
