@@ -118,16 +118,9 @@ function timeline(view: CoursesView, choice: CourseChoice): string {
     untranslated.length > 0 &&
       say`Without a translation into ${languageText(language)}: ${untranslated.length} of ${length} lessons.`,
   )
-  const rows = [
-    {
-      at: confirmedAt,
-      html: `<li class="begin">${timeOf(confirmedAt, zone)}${RAIL}<p class="what"><strong>Confirmed</strong></p></li>`,
-    },
-    ...steps.map((step) => ({
-      at: step.at,
-      html: step.kind === 'lesson' ? lessonRow(view, choice, step) : clockRow(step),
-    })),
-  ]
+  const begin = `<li class="begin">${timeOf(confirmedAt, zone)}${RAIL}<p class="what"><strong>Confirmed</strong></p></li>`
+  const html = (step: TimelineEntry) => ('lesson' in step ? lessonRow(view, choice, step) : clockRow(step))
+  const rows = [{ at: confirmedAt, html: begin }, ...steps.map((step) => ({ at: step.at, html: html(step) }))]
   return `<h2>${escapeHtml(course.title)}</h2>
 <p class="quiet">${facts.join(' · ')}</p>
 <p>${summary.join(' ')}</p>
@@ -149,7 +142,7 @@ function byMonth(rows: readonly { at: number; html: string }[], zone: string): s
 function lessonRow(
   { mails, headlines }: CoursesView,
   { course, zone, confirmedAt, language }: CourseChoice,
-  step: Extract<TimelineEntry, { kind: 'lesson' }>,
+  step: LessonStep,
 ): string {
   const { day, lesson, at, spacedFrom, skipped, repeated, zone: clock } = step
   const { name, language: own, missing } = mails.inLanguage(lesson, language)
@@ -181,7 +174,7 @@ function lessonRow(
 
 const note = (kind: string, html: string) => `<li${kind ? ` class="${kind}"` : ''}>${html}</li>`
 
-function clockRow({ at, shiftMs, zone }: Extract<TimelineEntry, { kind: 'clock' }>): string {
+function clockRow({ at, shiftMs, zone }: ClockChange): string {
   // Two UTC moments: the time that the zone's clock would show without the change, and the time that it shows.
   const to = at + offsetAt(at, zone)
   const shown = (local: number) =>
@@ -235,24 +228,23 @@ export function parseLocal(text: string, zone: string): number | undefined {
 export const localText = (instant: number, zone: string) =>
   new Date(instant + offsetAt(instant, zone)).toISOString().slice(0, -8)
 
-type TimelineEntry =
-  | {
-      readonly kind: 'lesson'
-      /** From 1. */
-      readonly day: number
-      readonly lesson: string
-      /** UTC milliseconds at which it is due, when each lesson before was sent as soon as it was due. */
-      readonly at: number
-      /** The time that the spacing moves it from. */
-      readonly spacedFrom?: number
-      /** Minutes after midnight that the course asks for, and that the clock skips on this day. */
-      readonly skipped?: number
-      /** Set if the clock shows this local time twice: the first or the second of the two moments. */
-      readonly repeated?: 'first' | 'second'
-      /** The zone of the two above. */
-      readonly zone: string
-    }
-  | ({ readonly kind: 'clock' } & ClockChange)
+interface LessonStep {
+  /** From 1. */
+  readonly day: number
+  readonly lesson: string
+  /** UTC milliseconds at which it is due, when each lesson before was sent as soon as it was due. */
+  readonly at: number
+  /** The time that the spacing moves it from. */
+  readonly spacedFrom?: number
+  /** Minutes after midnight that the course asks for, and that the clock skips on this day. */
+  readonly skipped?: number
+  /** Set if the clock shows this local time twice: the first or the second of the two moments. */
+  readonly repeated?: 'first' | 'second'
+  /** The zone of the two above. */
+  readonly zone: string
+}
+
+type TimelineEntry = LessonStep | ClockChange
 
 /** The mails that a course sends after a confirmation, and the clock changes between; `timeZone` is the subscriber's own. */
 export function timelineOf(
@@ -271,7 +263,6 @@ export function timelineOf(
     const isSkipped =
       cadence.kind === 'at' && at === planned && timeText(at, zone) !== hourText(cadence.minute)
     steps.push({
-      kind: 'lesson',
       day,
       lesson,
       at,
@@ -284,7 +275,5 @@ export function timelineOf(
   }
   const end = steps.at(-1)?.at ?? confirmedAt
   const changes = [...new Set([timeZone, zone])].flatMap((one) => clockChanges(confirmedAt, end, one))
-  return [...steps, ...changes.map((change) => ({ kind: 'clock' as const, ...change }))].sort(
-    (one, other) => one.at - other.at || (one.kind === 'clock' ? -1 : 1),
-  )
+  return [...steps, ...changes].sort((one, other) => one.at - other.at || ('lesson' in one ? 1 : -1))
 }

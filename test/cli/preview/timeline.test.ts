@@ -21,7 +21,7 @@ function told(cadence: Cadence, start: string, { count = 4, zone = BERLIN, spaci
   if (confirmedAt === undefined) throw new Error('no time')
   return timelineOf(plan, { confirmedAt, timeZone: zone }).map((step) => {
     const local = localText(step.at, zone)
-    if (step.kind === 'clock') return `${local} ${step.zone} ${step.shiftMs / 60_000} min`
+    if (!('lesson' in step)) return `${local} ${step.zone} ${step.shiftMs / 60_000} min`
     const { spacedFrom, skipped, repeated } = step
     const marks = [
       ...(spacedFrom === undefined ? [] : [`spaced from ${localText(spacedFrom, zone)}`]),
@@ -114,11 +114,11 @@ test('a course of a year is due exactly when the schedule says', () => {
   const plan = { lessons: lessons(365), cadence: at('08:15'), spacingMs: 0 }
   const confirmedAt = Date.parse('2026-01-01T00:00:00Z')
   const steps = timelineOf(plan, { confirmedAt, timeZone: BERLIN })
-  const times = steps.flatMap((step) => (step.kind === 'lesson' ? step.at : []))
+  const times = steps.flatMap((step) => ('lesson' in step ? step.at : []))
   expect(times).toEqual(
     plan.lessons.map((_, n) => dueAt(plan, { confirmedAt, timeZone: BERLIN }, n + 1, zones)),
   )
-  expect(steps.filter(({ kind }) => kind === 'clock')).toHaveLength(2)
+  expect(steps.filter((step) => !('lesson' in step))).toHaveLength(2)
 })
 
 test('a local time in any year and zone is shown as that zone’s calendar has it', () => {
