@@ -102,10 +102,6 @@ const PROVIDERS: readonly Provider[] = [
   },
 ]
 
-function has(settings: { value: (name: string) => string | undefined }, names: readonly string[]): boolean {
-  return names.every((name) => settings.value(name) !== undefined)
-}
-
 /** Readiness only: a live call to a quantum computer is slow, and one to a model costs money. Providers are listed side by side. */
 function readiness(group: string, at: Pick<ProbeDefinition, 'service' | 'deadlineMs'>) {
   return ({ name, label, of, sdk, address }: Provider): ProbeDefinition => ({
@@ -119,7 +115,7 @@ function readiness(group: string, at: Pick<ProbeDefinition, 'service' | 'deadlin
       return async (): Promise<ProbeResult> => {
         if (settings.broken.some((id) => id.startsWith(rules)))
           return degraded('half-configured, so it is off')
-        if (!has(settings, of)) return skipped('not configured')
+        if (of.some((variable) => settings.value(variable) === undefined)) return skipped('not configured')
         return sdk === undefined || hasPackage(sdk) ? ok(false) : degraded('its SDK is not installed')
       }
     },
