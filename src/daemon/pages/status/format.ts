@@ -64,7 +64,12 @@ export function buildName({ status }: Messages, build: string | null): string {
 }
 
 const HOURS = 24
-const HEIGHT = 40
+/** Of every chart, in which a column takes four. */
+export const HEIGHT = 40
+export const STEP = 4
+/** A column by its share of a chart's height is never so low that nobody sees it. */
+export const heightOf = (share: number) => Math.max(1, Math.round(share * HEIGHT))
+export const column = (n: number, share: number) => `M${n * STEP + 1.5} ${HEIGHT}v-${heightOf(share)}`
 
 /** A service's response times over the last 24 hours: a column an hour to the median and to the 95th percentile, with a scale. */
 export function responseTimes({ service, hours, lastDay }: Line, now: number, messages: Messages) {
@@ -75,15 +80,10 @@ export function responseTimes({ service, hours, lastDay }: Line, now: number, me
   if (shown.length < 2 || lastDay.latency === undefined) return ''
   const top = roundUp(Math.max(...shown.map(({ p95 }) => p95)))
   const columns = (pick: 'p50' | 'p95') =>
-    shown
-      .map((hour) => {
-        const height = Math.max(1, Math.round((hour[pick] / top) * HEIGHT))
-        return `M${((hour.start - first) / HOUR_MS) * 4 + 1.5} ${HEIGHT}v-${height}`
-      })
-      .join('')
+    shown.map((hour) => column((hour.start - first) / HOUR_MS, hour[pick] / top)).join('')
   const { p50, p95 } = lastDay.latency
   const said = [T.script.half.replace('{time}', time(p50)), T.script.most.replace('{time}', time(p95))]
-  return `<figure class="times"><figcaption><span>${T.responseTimes}</span><span class="t50">${said[0]}</span><span class="t95">${said[1]}</span></figcaption><div><svg class="hours" data-line="${service}/" data-first="${first}" viewBox="0 0 ${HOURS * 4 - 1} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${T.responseTimes}: ${said.join(', ')}"><path class="t95" d="${columns('p95')}"/><path class="t50" d="${columns('p50')}"/></svg><p class="scale"><span>${time(top)}</span><span>0</span></p></div></figure>`
+  return `<figure class="times"><figcaption><span>${T.responseTimes}</span><span class="t50">${said[0]}</span><span class="t95">${said[1]}</span></figcaption><div><svg class="hours" data-line="${service}/" data-first="${first}" viewBox="0 0 ${HOURS * STEP - 1} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${T.responseTimes}: ${said.join(', ')}"><path class="t95" d="${columns('p95')}"/><path class="t50" d="${columns('p50')}"/></svg><p class="scale"><span>${time(top)}</span><span>0</span></p></div></figure>`
 }
 
 /** The next of 1, 2, 5, 10, 20, 50 … */

@@ -2,16 +2,13 @@ import { BREAKER, type DayOfMail } from '../../../core/mail/feedback/sending.ts'
 import { type Hold, heldTogether } from '../../../core/mail/holds.ts'
 import { escapeHtml } from '../../../core/mail/template.ts'
 import type { Messages } from '../../../core/messages/en.ts'
-import { figureIn, moment } from './format.ts'
+import { column, figureIn, HEIGHT, heightOf, moment, STEP } from './format.ts'
 
 export interface MailReport {
   /** Oldest first; the last is today. */
   readonly days: readonly DayOfMail[]
   readonly holds: readonly Hold[]
 }
-
-const HEIGHT = 40
-const STEP = 4
 
 /** The delivery section: the rates by which providers judge a sender, each as a chart with its limit, and a table of days. */
 export function mailSection({ days, holds }: MailReport, messages: Messages): string {
@@ -65,15 +62,10 @@ ${note}<div class="charts">${charts.join('\n')}</div>
 function chart(days: readonly DayOfMail[], limit: number, pick: (day: DayOfMail) => number, label: string) {
   const rates = days.map((day) => (pick(day) === 0 ? 0 : pick(day) / Math.max(day.sent, pick(day))))
   const top = Math.max(limit * 1.25, ...rates)
-  const height = (rate: number) => (rate === 0 ? 0 : Math.max(1, Math.round((rate / top) * HEIGHT)))
   const columns = (over: boolean) =>
-    rates
-      .map((rate, n) =>
-        rate > 0 && rate >= limit === over ? `M${n * STEP + 1.5} ${HEIGHT}v-${height(rate)}` : '',
-      )
-      .join('')
+    rates.map((rate, n) => (rate > 0 && rate >= limit === over ? column(n, rate / top) : '')).join('')
   const width = days.length * STEP - 1
-  return `<svg viewBox="0 0 ${width} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${label}"><path class="under" d="${columns(false)}"/><path class="over" d="${columns(true)}"/><path class="limit" d="M0 ${HEIGHT - height(limit)}h${width}"/></svg>`
+  return `<svg viewBox="0 0 ${width} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${label}"><path class="under" d="${columns(false)}"/><path class="over" d="${columns(true)}"/><path class="limit" d="M0 ${HEIGHT - heightOf(limit / top)}h${width}"/></svg>`
 }
 
 /** Three decimals below one in a thousand, so that a complaint is not 0 %. */
