@@ -5,9 +5,9 @@ import {
   MOST_PROPERTIES,
   OPT_OUT_KEY,
 } from '../src/core/analytics/events.ts'
-import { RETENTION_DAYS } from '../src/core/analytics/ingest.ts'
 import { NAMED_THINGS, PERSONAL_PARTS, PERSONAL_WORDS } from '../src/core/analytics/personal.ts'
 import type { DropReason } from '../src/core/analytics/sanitise.ts'
+import { RETENTION_DAYS } from '../src/core/analytics/store.ts'
 import { base } from '../src/presets/base/platform.ts'
 import { learningEvents } from '../src/presets/learning/events.ts'
 

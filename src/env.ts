@@ -1,9 +1,8 @@
 import { DIALECTS, type Dialect } from './core/env/dialects/dialect.ts'
 import { readAs } from './core/env/dialects/read.ts'
 import { parseEnvFile } from './core/env/reader.ts'
-import { registerEnvironment } from './core/env/register.ts'
 import type { Environment } from './core/env/settings.ts'
-import { type Report, validate } from './core/env/validate.ts'
+import { type Report, registerEnvironment, validate } from './core/env/validate.ts'
 import type { Finding } from './core/finding.ts'
 import { learningEnvironment } from './presets/learning/contract.ts'
 

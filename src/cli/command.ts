@@ -2,7 +2,7 @@ import { type Audited, auditEntry } from '../core/audit.ts'
 import type { Course } from '../core/course/open.ts'
 import { type Environment, readSettings, type StoreAddress } from '../core/env/settings.ts'
 import { newId } from '../core/host.ts'
-import type { Channel } from '../core/incidents/lanes.ts'
+import type { Channel } from '../core/incidents/channels.ts'
 import type { SendOutcome } from '../core/mail/mailer.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
 import type { AnalyticsMaintenance, StoreMaintenance } from '../core/store/maintenance.ts'
@@ -257,7 +257,7 @@ export function alertTester(context: Context, env: Environment): (name: string) 
   const now = context.clock.now()
   const id = newId(context.random, 9)
   return async (name) => {
-    const { alertId } = await import('../core/incidents/lanes.ts')
+    const { alertId } = await import('../core/incidents/channels.ts')
     const { UNATTENDED } = await import('../core/incidents/incident.ts')
     const about = { cause: 'test', service: 'web', affected: [], reason: undefined }
     const incident = { id, ...about, openedAt: now, seenAt: now, ...UNATTENDED }

@@ -7,7 +7,7 @@ import { heartbeatProbeName } from '../core/heartbeats.ts'
 import { type Clock, type Host, newId } from '../core/host.ts'
 import { adviceFor, CONDITIONS, type ConditionName } from '../core/incidents/advice.ts'
 import { type Cause, followRound, type RoundReport, type Streaks } from '../core/incidents/causes.ts'
-import { openChannels } from '../core/incidents/channels.ts'
+import { type Channel, createAlertLanes, openChannels } from '../core/incidents/channels.ts'
 import {
   type Changes,
   type IncidentStore,
@@ -16,7 +16,6 @@ import {
   type StoredIncident,
   UNATTENDED,
 } from '../core/incidents/incident.ts'
-import { type Channel, createAlertLanes } from '../core/incidents/lanes.ts'
 import { prerequisitesOf } from '../core/incidents/prerequisites.ts'
 import { alertText } from '../core/incidents/text.ts'
 import type { Held } from '../core/mail/holds.ts'

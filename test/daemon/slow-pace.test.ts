@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { createHours } from '../../src/core/course/hours.ts'
-import { createWakes } from '../../src/core/course/wakes.ts'
+import { createHours, createWakes } from '../../src/core/course/hours.ts'
 import { silentLog } from '../../src/core/host.ts'
 import { createPacer } from '../../src/core/mail/feedback/pacer.ts'
 import { virtualTime } from '../simulation/virtual-time.ts'

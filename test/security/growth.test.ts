@@ -8,7 +8,7 @@ import { readAs } from '../../src/core/env/dialects/read.ts'
 import { portability } from '../../src/core/env/portability.ts'
 import { parseEnvFile } from '../../src/core/env/reader.ts'
 import { parseBaseUrl, parseDuration, postgresServers } from '../../src/core/env/values.ts'
-import { readTags } from '../../src/core/live/records.ts'
+import { readTags } from '../../src/core/live/sender.ts'
 import { createBounceAddresses } from '../../src/core/mail/feedback/bounce-address.ts'
 import { readSuppressionCsv } from '../../src/core/mail/feedback/suppressions.ts'
 import { quotedPrintable } from '../../src/core/mail/transports/mime.ts'
@@ -139,7 +139,7 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
     return portability(learning.contract, text, '.env', assignments)
   },
   'src/core/env/values.ts': (text) => [parseDuration(text), parseBaseUrl(text), postgresServers(text)],
-  'src/core/live/records.ts': readTags,
+  'src/core/live/sender.ts': readTags,
   'src/core/mail/transports/mime.ts': (text) => quotedPrintable(text),
   'src/core/mail/feedback/suppressions.ts': (text) => {
     try {

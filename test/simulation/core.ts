@@ -4,7 +4,6 @@ import type * as Catalog from '../../src/core/course/catalog.ts'
 import type * as Hours from '../../src/core/course/hours.ts'
 import type * as Links from '../../src/core/course/links.ts'
 import type * as Open from '../../src/core/course/open.ts'
-import type * as Wakes from '../../src/core/course/wakes.ts'
 import type * as LocalTime from '../../src/core/course/zones.ts'
 import type * as Errors from '../../src/core/errors.ts'
 import type * as Causes from '../../src/core/incidents/causes.ts'
@@ -24,8 +23,7 @@ export async function loadCore(root: string) {
   const load = async <T>(file: string): Promise<T> =>
     (await import(pathToFileURL(path.join(root, 'src/core', file)).href)) as T
   const { createCatalog } = await load<typeof Catalog>('course/catalog.ts')
-  const { createHours } = await load<typeof Hours>('course/hours.ts')
-  const { createWakes } = await load<typeof Wakes>('course/wakes.ts')
+  const { createHours, createWakes } = await load<typeof Hours>('course/hours.ts')
   const { openCourse } = await load<typeof Open>('course/open.ts')
   const { openMailer } = await load<typeof Mailer>('mail/open.ts')
   const { createPacer } = await load<typeof Pacing>('mail/feedback/pacer.ts')

@@ -51,6 +51,7 @@ const PLANTED: Readonly<Record<string, readonly Planted[]>> = {
       'nextAttemptAt: now + leaseMs,',
       'nextAttemptAt: undefined,',
     ],
+    ['sends to a dead address', "end: problem?.kind === 'bounced'", 'end: false'],
   ],
   'lease.ts': [
     [
@@ -226,7 +227,6 @@ const PLANTED: Readonly<Record<string, readonly Planted[]>> = {
       'place !== undefined',
     ],
   ],
-  'course/settlement.ts': [['sends to a dead address', "end: problem?.kind === 'bounced'", 'end: false']],
   'course/transitions/enrol.ts': [
     [
       'starts over with the days of the enrolment before',
@@ -256,6 +256,8 @@ const PLANTED: Readonly<Record<string, readonly Planted[]>> = {
       'await store.forgetHoursAfter(hourAt(clock.now() + MOST_SKEW_MS))',
       '0',
     ],
+    ['sends all that an outage made overdue at once', 'gentle: true', 'gentle: false'],
+    ['leaves what became due within the hour to the next one', '(await isDue())', 'clock.now() < 0'],
   ],
   'store/jobs.ts': [
     [
@@ -506,14 +508,10 @@ const PLANTED: Readonly<Record<string, readonly Planted[]>> = {
       'return names === undefined && one === other && (',
     ],
   ],
-  'course/wakes.ts': [
-    ['sends all that an outage made overdue at once', 'gentle: true', 'gentle: false'],
-    ['leaves what became due within the hour to the next one', '(await isDue())', 'clock.now() < 0'],
-  ],
   'store/counts.ts': [
     ['holds back a lesson that is on time for an hour', '> last_sent_at)', '> last_sent_at + 3600000)'],
   ],
-  'incidents/lanes.ts': [
+  'incidents/channels.ts': [
     [
       'sends alerts during a silence',
       'if ((await store.silenceAt(clock.now())) !== undefined) return true',

@@ -1,6 +1,6 @@
 import { type Host, type Log, silentLog, systemClock, systemRandom, type Timer } from '../../src/core/host.ts'
+import { type Channel, createAlertLanes } from '../../src/core/incidents/channels.ts'
 import type { Changes, Hearing, IncidentStore, StoredIncident } from '../../src/core/incidents/incident.ts'
-import { type Channel, createAlertLanes } from '../../src/core/incidents/lanes.ts'
 import type { Held } from '../../src/core/mail/holds.ts'
 
 /** An open incident of the mail, unless the parts say otherwise. */

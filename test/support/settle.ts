@@ -1,5 +1,5 @@
-import { settlementOf } from '../../src/core/course/settlement.ts'
 import type { Claim, Settlement } from '../../src/core/course/subscription.ts'
+import { settlementOf } from '../../src/core/course/transitions/claim.ts'
 import { COURSE, type Delivery, recordOf } from '../../src/core/delivery/retries.ts'
 
 /** What the engine writes of an attempt at a lesson. */

@@ -13,8 +13,8 @@ import type { DispatchRequest } from './dispatch-request.ts'
 import { aboutOf, type CourseHost, lessonsKey } from './host.ts'
 import { lessonSignature, lessonUrl, unsubscribeBy } from './links.ts'
 import { NOT_HERE } from './pinned-texts.ts'
-import { settlementOf } from './settlement.ts'
 import type { Claim, Settlement } from './subscription.ts'
+import { settlementOf } from './transitions/claim.ts'
 
 export const OUTCOMES = ['sent', 'failed', 'unknown'] as const
 export type DispatchOutcome = (typeof OUTCOMES)[number]

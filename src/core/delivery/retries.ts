@@ -79,7 +79,7 @@ const message = (name: Stream['name'], firstMs: number, longestMs: number): Stre
 
 /**
  * First retry after ≥ 5 minutes, because of greylisting. The schedule leaves a failing provider alone for the same time
- * (`course/wakes.ts`). A lesson is parked after 12 failures, once others are taken.
+ * (`course/hours.ts`). A lesson is parked after 12 failures, once others are taken.
  */
 export const COURSE: Stream = {
   ...message('course', 5 * MINUTE_MS, 6 * HOUR_MS),

@@ -1,12 +1,12 @@
 import { perObject } from '../calls.ts'
-import { type Finding, type Location, SEVERITY_RANK } from '../finding.ts'
+import { type Finding, type Location, SEVERITY_RANK, sentencesOf } from '../finding.ts'
 import { splitList } from '../secret.ts'
-import { type Service, WEB } from '../service.ts'
+import { type Service, type ServiceDefinition, WEB } from '../service.ts'
 import type { Contract } from './contract.ts'
 import { looksSecret } from './exposure.ts'
 import { groupWarnings, type Surroundings } from './group-warnings.ts'
 import { fileNameOf, secretBehind } from './secret-files.ts'
-import { type Environment, evaluateGroups, type GroupState, rawValue } from './settings.ts'
+import { type Environment, evaluateGroups, type GroupState, rawValue, readSettings } from './settings.ts'
 import { KEPT_CLOSED, valueFindings } from './warnings.ts'
 
 /** The report of one validation: boot and preflight give the same one for the same environment. */
@@ -183,3 +183,49 @@ function withinOneEdit(a: string, b: string): boolean {
   if (restA.length <= 1 && restB.length <= 1) return true
   return restA.length === 2 && restB.length === 2 && restA[0] === restB[1] && restA[1] === restB[0]
 }
+
+/** Validates at boot: throws one Error that names every half-configured group, and emits the rest as warnings. */
+export function registerEnvironment(
+  platform: { readonly contract: Contract; readonly services: readonly ServiceDefinition[] },
+  env: Environment,
+  /** The function that a program called. */
+  entry: (...given: never[]) => Report = registerEnvironment,
+): Report {
+  const report = validate(platform.contract, env)
+  const sentences = (severity: Finding['severity']) =>
+    report.findings
+      .filter((finding) => finding.severity === severity)
+      .map((finding) => `${finding.id}: ${sentencesOf(finding)}`)
+  if (!report.ok) {
+    const errors = sentences('error')
+    const count = errors.length === 1 ? 'an error' : `${errors.length} errors`
+    const error = new Error(`The environment has ${count}.\n  ${fitting(errors).join('\n  ')}`)
+    // Node prints the line on which an uncaught error arose. This makes it the caller's, and not a bundle of 60 kB.
+    Error.captureStackTrace(error, entry)
+    AbortSignal.abort(error).throwIfAborted()
+  }
+  for (const sentence of sentences('warning')) process.emitWarning(sentence, 'EnvironmentWarning')
+  // Only services beside web are called from other origins.
+  const shared = platform.contract.find('CORS_ALLOWED_ORIGINS')?.services ?? []
+  const called = platform.services.some(
+    ({ name, port }) => port !== undefined && name !== WEB && shared.includes(name),
+  )
+  if (called && readSettings(platform, env).site.corsOrigins === undefined) {
+    process.emitWarning(
+      'CORS_ALLOWED_ORIGINS is not set: browsers may call the API from pages on localhost only',
+      'RuntimeWarning',
+    )
+  }
+  return report
+}
+
+/** As many sentences as fit beside a stack within 2 kB, then the ids of all others. */
+function fitting(errors: readonly string[]): readonly string[] {
+  const shown = errors.filter((_, at) => errors.slice(0, at).join('').length < MOST_CHARACTERS)
+  const others = errors.slice(shown.length)
+  if (others.length === 0) return errors
+  const ids = new Set(others.map((error) => error.slice(0, error.indexOf(':'))))
+  return [...shown, `and ${others.length} more (${[...ids].join(', ')}): platformctl preflight`]
+}
+
+const MOST_CHARACTERS = 1200

@@ -177,6 +177,15 @@ export interface AlertSettlement extends MessageSettlement {
   readonly isTried: boolean
 }
 
+export interface Alert {
+  /** The same for every attempt, so that a receiver can recognize a repeat. */
+  readonly id: string
+  readonly kind: MessageKind
+  readonly incident: StoredIncident
+  /** What it is about happened then: the Date of a mail. */
+  readonly at: number
+}
+
 export interface QueuedAlert extends MessageKey {
   readonly at: number
   /** It leaves also during a silence or a pause of alerts. */

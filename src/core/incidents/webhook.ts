@@ -3,7 +3,7 @@ import type { WebhookFormatName } from '../env/settings.ts'
 import type { Secret } from '../secret.ts'
 import { shortened } from '../sentences.ts'
 import { decodeWebhookKey } from '../webhook-key.ts'
-import type { Alert } from './lanes.ts'
+import type { Alert } from './incident.ts'
 import type { AlertText } from './text.ts'
 
 interface WebhookRequest {

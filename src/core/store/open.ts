@@ -24,7 +24,7 @@ export async function openAnalyticsStore(
   { table, log, onLost }: { table: string; log?: Log; onLost?: OnLost | undefined },
 ) {
   if (address.kind === 'postgres')
-    return (await import('./postgres/analytics.ts')).openPostgresAnalytics(address.url, table, log)
+    return (await import('./postgres/open.ts')).openPostgresAnalytics(address.url, table, log)
   const { openSqliteAnalytics } = await import('./sqlite/analytics.ts')
   return openSqliteAnalytics(analyticsFile(address.file), table, onLost)
 }

@@ -1,5 +1,4 @@
-import { createIngest, type Destination } from '../../core/analytics/ingest.ts'
-import { dayOf, REFUSALS, type Refusal } from '../../core/analytics/store.ts'
+import { createIngest, type Destination, dayOf, REFUSALS, type Refusal } from '../../core/analytics/store.ts'
 import { once } from '../../core/calls.ts'
 import type { Settings } from '../../core/env/settings.ts'
 import { PlatformError } from '../../core/errors.ts'

@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest'
-import { createIngest, type Destination, RETENTION_DAYS } from '../../../src/core/analytics/ingest.ts'
-import type { AnalyticsStore } from '../../../src/core/analytics/store.ts'
+import {
+  type AnalyticsStore,
+  createIngest,
+  type Destination,
+  RETENTION_DAYS,
+} from '../../../src/core/analytics/store.ts'
 import { systemClock } from '../../../src/core/host.ts'
 
 const DAY = 86_400_000
