@@ -403,6 +403,20 @@ test('a provider that goes on limiting our rate is left alone after five message
   }
 })
 
+test('who leaves while the provider limits our rate gets no message', async () => {
+  let [asked, hasLeft] = [0, false]
+  const send = async (): Promise<SendOutcome> => {
+    asked += 1
+    it.time.after(SECOND / 2, () => {
+      hasLeft = true
+    })
+    return TOO_FAST
+  }
+  const it = engineOf({ due: 1, send, lastLook: async () => (hasLeft ? { kind: 'gone' } : undefined) })
+  expect(await it.run()).toMatchObject({ sent: 0 })
+  expect(asked).toBe(1)
+})
+
 test('after a run that the store failed, the next wake sends what is due', async () => {
   const it = engineOf({
     stream: ALERT,

@@ -111,6 +111,18 @@ test('retries an unwritable store four times a second until the claim ends', asy
   expect(commits).toHaveLength(6)
 })
 
+test('an outcome whose claim ends while the store cannot be written does not take others with it', async () => {
+  let locked = true
+  const { time, mark } = markerOver(async () => {
+    if (locked) throw new PlatformError('store_unavailable', 'locked')
+  })
+  time.after(600, () => {
+    locked = false
+  })
+  const marks = Promise.allSettled([mark(OUTCOME, 300), mark(OUTCOME, 90_000)])
+  expect((await during(time, marks)).map(({ status }) => status)).toEqual(['rejected', 'fulfilled'])
+})
+
 test.each([
   ['a store that is closed for good', new PlatformError('store_unavailable', 'closed', { final: true })],
   ['a fault of ours', new TypeError('no such column')],

@@ -9,6 +9,7 @@ import { courseWith } from '../../../support/course.ts'
 import { eventOf, hear } from '../../../support/feedback.ts'
 import { incidentWith, openIncident } from '../../../support/incidents.ts'
 import { addressOf, openTestStore, STORES } from '../../../support/stores.ts'
+import { erasureOf } from '../../../support/subscribers.ts'
 
 const NOW = Date.parse('2026-11-22T08:00:30Z')
 const HOUR = 60 * 60 * 1000
@@ -105,6 +106,16 @@ describe.each(STORES)('on the store %s', (kind) => {
       expect(await sending.days(NOW)).toContainEqual(expect.objectContaining({ kind, count }))
     for (let n = 0; n < 4; n += 1) await complain(`p${n}`)
     expect(await paused(sending)).toMatchObject({ reason: expect.stringMatching(/^5 of 60 messages/) })
+  })
+
+  test('reports about somebody who was erased do not count for the breaker', async () => {
+    const store = await open()
+    await store.sending.count([counts('sent', 60)])
+    const erasureHashes = () => ['hash of ada']
+    await store.course.erase(erasureOf('ada', 'hash of ada', NOW))
+    for (let lesson = 0; lesson < 7; lesson += 1)
+      await hear(store, [eventOf('complaint', NOW)], { now: NOW, source: 'ses', erasureHashes })
+    expect(await paused(store.sending)).toBeUndefined()
   })
 
   test('what a clock ten days ahead has counted and resumed decides nothing once it is right', async () => {
