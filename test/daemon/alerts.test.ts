@@ -891,6 +891,22 @@ test('an incident that was acknowledged before the store failed gets no reminder
   expect(it.told()).toEqual(['mail opened', 'mail acknowledged'])
 })
 
+test('a silence holds until its end in a process that only has the file', async () => {
+  const it = await scene()
+  const { run, pass } = restarts(it, [path.join(await emptyFolder(), 'alerts.json')])
+  await run(1, { mail: 'ok' })
+  const from = Date.UTC(2026, 10, 21, 9, 1)
+  await it.store.incidents.silence({ from, until: from + 10 * 60_000, reason: 'deploy', by: 'ci' })
+  for (const broken of ['writes', 'all'] as const) {
+    it.state.broken = broken
+    await run(2, { mail: 'failing' })
+  }
+  expect(it.told()).toEqual([])
+  pass(10 * 60_000)
+  await run(1, { mail: 'failing' })
+  expect(it.told()).toEqual(['mail opened'])
+})
+
 test('what was kept of alerts stays while nothing can be written in its place, so that what was told still ends', async () => {
   const it = await scene()
   const file = path.join(await emptyFolder(), 'alerts.json')

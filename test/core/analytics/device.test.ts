@@ -383,6 +383,16 @@ describe('the buffer of a device', () => {
     expect(times()).toEqual([])
   })
 
+  test('deletes an acknowledged event that the storage has no room to mark, so that it is not sent again', async () => {
+    const { buffer, storage } = await device()
+    buffer.add(event(1))
+    storage.setItem = () => {
+      throw new Error('full')
+    }
+    buffer.acknowledge(buffer.keys())
+    expect(buffer.keys()).toEqual([])
+  })
+
   test('gives up no more of what was acknowledged than it makes room for, as /insights shows the rest', async () => {
     const { buffer } = await device(300)
     for (let at = 0; at < 300; at += 1) buffer.add(event(at))
