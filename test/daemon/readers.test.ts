@@ -13,7 +13,7 @@ const BROWSER = 'text/html,application/xhtml+xml'
 const SITE = 'https://www.example.com'
 
 /** A platform in English with three courses: for everybody, by link, and in mails alone. */
-async function choir(env: Readonly<Record<string, string>> = {}, ids = ['open', 'shy', 'shut']) {
+async function choir(env: Readonly<Record<string, string>> = {}, ids = ['open', 'shy', 'shut'], lessons = 2) {
   const folder = await emptyFolder()
   for (const id of ids)
     for (const [language, name] of [
@@ -21,7 +21,7 @@ async function choir(env: Readonly<Record<string, string>> = {}, ids = ['open', 
       ['de', 'Lied'],
       ['nl', 'Zang'],
     ] as const)
-      for (const n of [1, 2]) {
+      for (let n = 1; n <= lessons; n += 1) {
         const file = path.join(folder, id, language, `${n}-song.md`)
         await mkdir(path.dirname(file), { recursive: true })
         await writeFile(file, `---\nsubject: ${name} ${n}\n---\n\n# ${name} ${n} of ${id}\n`)
@@ -99,6 +99,23 @@ test('who subscribes on the page of a translated lesson gets the course in its l
   expect((await it.ask('/lessons/1', 'fr')).html).not.toContain('name="language"')
   const refused = await it.ask('/api/email/subscribe', 'de', { email: 'ada', language: 'de' })
   expect(refused).toMatchObject({ status: 400, html: expect.stringContaining(LANGUAGE) })
+})
+
+test('each lesson of a course that is longer than the default one is sent, counted, and has a page', async () => {
+  const lessons = [1, 2, 3, 4, 5, 6, 7, 8, 9]
+  const it = await choir({}, ['daily'], lessons.length)
+  const course = await it.platform.course()
+  await it.platform.courses.enrol({ email: 'ada@example.com', course: 'daily' })
+  for (const day of lessons) {
+    await it.platform.dispatch()
+    const page = await it.ask(linkIn(it.messages.at(-1), '/lessons/'))
+    expect(page).toMatchObject({ status: 200, html: expect.stringContaining(`Song ${day} of daily`) })
+    expect((await course.counts()).byLessons).toEqual([0, ...lessons].map((sent) => (sent === day ? 1 : 0)))
+    it.pass(24 * 3_600_000)
+  }
+  expect((await it.platform.dispatch()).processed).toBe(0)
+  const { html } = await it.ask('/lessons')
+  expect([...html.matchAll(/href="\/lessons\/(\d+)"/g)].map(([, day]) => Number(day))).toEqual(lessons)
 })
 
 test('links of lessons open with either of two secrets', async () => {

@@ -15,8 +15,13 @@ const TOKEN = 'a-health-token-of-thirty-two-bytes'
 
 function open(env: Record<string, string> = {}) {
   const it = opened({ env: { EMAIL_DISPATCH_SECRET: SECRET, HEALTH_DEEP_TOKEN: TOKEN, ...env } })
-  const ask = (target: string, from: string, headers: Record<string, string> = {}, method = 'GET') =>
-    it.ask(target, { from, headers, method })
+  const ask = (
+    target: string,
+    from: string,
+    headers: Record<string, string> = {},
+    method = 'GET',
+    service: 'web' | 'api' | 'agent' = 'web',
+  ) => it.ask(target, { from, headers, method, service })
   const guess = async (secret: string, from: string, headers: Record<string, string> = {}) =>
     (await ask('/api/email/dispatch', from, { Authorization: `Bearer ${secret}`, ...headers }, 'POST')).status
   return { platform: it.platform, told: it.told, ask, guess }
@@ -39,18 +44,20 @@ test.each<[who: string, from: string, headers: Record<string, string>, whole: bo
   ['the machine itself over IPv6 without a health token', '::1', {}, true, NONE],
   ['a proxy on the machine without a health token', '127.0.0.1', PROXIED, false, NONE],
   ['everybody else without a health token', '198.51.100.1', {}, false, NONE],
-])('the metrics for %s', async (_, from, headers, whole, env) => {
+])('the metrics of any service for %s', async (_, from, headers, whole, env) => {
   const { platform, ask } = open(env)
   await platform.store()
   await ask('/api/email/confirm?token=x', '198.51.100.7')
   await ask('/', '198.51.100.7')
-  const response = await ask('/metrics', from, headers)
-  expect(response.status).toBe(200)
-  expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
-  const text = await response.text()
-  expect(PERSONAL.test(text)).toBe(whole)
-  expect(text).toMatch(/^platformctl_build_info/m)
-  expect(text).toContain('route="/"')
+  for (const service of ['web', 'api', 'agent'] as const) {
+    const response = await ask('/metrics', from, headers, 'GET', service)
+    expect(response.status).toBe(200)
+    expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
+    const text = await response.text()
+    expect(PERSONAL.test(text), service).toBe(whole)
+    expect(text).toMatch(/^platformctl_build_info/m)
+    expect(text).toContain('route="/"')
+  }
 })
 
 test('no metric that is shown to everybody changes when somebody subscribes, confirms or gets a lesson', async () => {
