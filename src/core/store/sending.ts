@@ -3,13 +3,14 @@ import { MINUTE_MS, MOST_SKEW_MS } from '../durations.ts'
 import type { ConditionName } from '../incidents/advice.ts'
 import * as counting from '../mail/feedback/sending.ts'
 import * as holding from '../mail/holds.ts'
+import { shortened } from '../sentences.ts'
 import { LESSON_DUE, MAY_BE_UNDECIDED, SENT_NOTE, STREAM_SENT_NOTE } from './counts.ts'
 import type { JournalEntry } from './journal.ts'
 import type { Sql, Steps } from './sql.ts'
 import { addAudit, all, first, insertRows, journal, lock, run, SPACE, scalar } from './sql.ts'
 
 /** Of all pauses of a stream together, in characters: who pauses again and again fills no store. */
-const LONGEST_REASONS = 1000
+const LONGEST_REASON = 1000
 const NOW_US = '(@leaseNow * 1000)'
 /** The row of a stream's pause. Builds that know the pause of courses alone have it under "mail". */
 const rowOf = (stream: holding.StreamName) => (stream === 'course' ? 'mail' : `stream ${stream}`)
@@ -28,17 +29,13 @@ export const TEXTS = {
         AND (m.minute >= coalesce(b.resumed_at, 0) / 60000 OR b.resumed_at / 60000 > @latest)
     GROUP BY 1, 2, 3`,
   pause: `INSERT INTO breaker (name, paused_at, reason) VALUES (@name, @now, @reason)
-    ON CONFLICT (name) DO UPDATE SET paused_at = coalesce(breaker.paused_at, excluded.paused_at),
-      reason = coalesce(CASE WHEN breaker.paused_at IS NOT NULL THEN breaker.reason || '; ' END, '') || excluded.reason
-    WHERE breaker.paused_at IS NULL
-      OR (replace(breaker.reason, excluded.reason, '') = breaker.reason AND length(breaker.reason) < ${LONGEST_REASONS})`,
+    ON CONFLICT (name) DO UPDATE SET paused_at = excluded.paused_at, reason = excluded.reason`,
   // An incident tells of one pause: the next round finds the later one, which gets an alert of its own.
   endOther: `UPDATE incident SET closed_at = CASE WHEN opened_at < @now THEN @now ELSE opened_at END, resolved_by = @who, resolved_reason = @why
     WHERE cause IN (SELECT value FROM {each @causes}) AND closed_at IS NULL`,
   resume: 'UPDATE breaker SET paused_at = NULL, reason = NULL, resumed_at = @now WHERE name = @name',
-  // Of the minute in which courses are resumed, only what comes afterwards decides about the next pause.
   forgive: 'UPDATE mail_minute SET count = 0 WHERE minute = @minute',
-  breaker: 'SELECT paused_at, resumed_at FROM breaker WHERE name = @name',
+  breaker: 'SELECT paused_at, reason, resumed_at FROM breaker WHERE name = @name',
   days: 'SELECT day, source, domain, kind, count FROM mail_day WHERE day >= @since ORDER BY day, source, domain, kind',
   reserve: `INSERT INTO pace (name, next_us) VALUES ('mail', ${NOW_US} + @totalUs)
     ON CONFLICT (name) DO UPDATE SET next_us =
@@ -100,37 +97,63 @@ export function* addCounts(counts: readonly counting.MailCount[]): Steps<void> {
   if (days.length > 0) yield* run(TEXTS.countDays, { rows: days })
 }
 
-/** Pauses streams, also for a store that is restored later; gives whether one had not been paused for this reason. */
-function* pauseStreams(streams: readonly holding.StreamName[], now: number, reason: string, who: string) {
-  const changed: ConditionName[] = []
+function* holdsOf(streams: readonly holding.StreamName[] = holding.STREAMS): Steps<readonly holding.Hold[]> {
+  const rows = yield* all<State & { readonly name: string }>(TEXTS.holds)
+  return streams.flatMap((stream) => {
+    const pause = pauseOf(rows.find(({ name }) => name === rowOf(stream)))
+    return pause ? [{ stream, ...pause }] : []
+  })
+}
+
+/**
+ * Pauses streams, also for a store that is restored later, whose journal says the last reason alone. A paused one has the
+ * new reason before those that it had. Gives whether one had not been paused for it.
+ */
+function* pauseStreams(
+  streams: readonly holding.StreamName[],
+  now: number,
+  reason: string,
+  who: string,
+  isKnown = (pause: holding.Pause) => `; ${pause.reason}; `.includes(`; ${reason}; `),
+): Steps<boolean> {
+  // Of two that pause at once, each has its reason.
+  yield* lock(SPACE.budget, 'holds')
+  const causes: ConditionName[] = []
+  const held = yield* holdsOf(streams)
   for (const stream of streams) {
-    const name = rowOf(stream)
-    yield* journal({ what: 'paused', at: now, name, reason })
-    const rows = yield* run(TEXTS.pause, { name, now, reason })
-    if (rows > 0) changed.push(stream === 'course' ? 'courses_paused' : 'mail_paused')
+    const pause = held.find((one) => one.stream === stream)
+    if (pause && isKnown(pause)) continue
+    const reasons = pause ? shortened(`${reason}; ${pause.reason}`, LONGEST_REASON) : reason
+    const row = { name: rowOf(stream), reason: reasons }
+    yield* journal({ what: 'paused', at: now, ...row })
+    yield* run(TEXTS.pause, { ...row, now: pause?.at ?? now })
+    causes.push(stream === 'course' ? 'courses_paused' : 'mail_paused')
   }
-  yield* run(TEXTS.endOther, { causes: changed, now, who, why: `another pause began: ${reason}` })
-  return changed.length > 0
+  yield* run(TEXTS.endOther, { causes, now, who, why: `another pause began: ${reason}` })
+  return causes.length > 0
+}
+
+/** Ends a pause. Of the minute of that, only what comes afterwards decides about the next one. */
+function* resumeStream(name: string, now: number): Steps<number> {
+  if (name === rowOf('course')) yield* run(TEXTS.forgive, { minute: counting.minuteOf(now) })
+  return yield* run(TEXTS.resume, { name, now })
 }
 
 /** Pauses or resumes again what a journal says, unless the store knows something later; gives the changed rows. */
-export function* holdAgain(entry: Extract<JournalEntry, { what: 'paused' | 'resumed' }>): Steps<number> {
-  const { what, at: now, ...hold } = entry
-  const found = yield* first<{ pausedAt?: number; resumedAt?: number }>(TEXTS.breaker, hold)
-  const { pausedAt = Number.POSITIVE_INFINITY, resumedAt = 0 } = found ?? {}
-  if ((what === 'resumed' ? pausedAt : resumedAt) > now) return 0
-  return yield* run(what === 'resumed' ? TEXTS.resume : TEXTS.pause, { ...hold, now })
+export function* holdAgain({ at: now, ...hold }: Extract<JournalEntry, { what: 'paused' | 'resumed' }>) {
+  const found = yield* first<Partial<State> & { resumedAt?: number }>(TEXTS.breaker, { name: hold.name })
+  const { pausedAt, reason, resumedAt = 0 } = found ?? {}
+  const isLater = pausedAt !== undefined && pausedAt > now
+  if (hold.what === 'resumed')
+    return pausedAt === undefined || isLater ? 0 : yield* resumeStream(hold.name, now)
+  const isKnown = isLater || resumedAt > now || reason?.endsWith(hold.reason)
+  if (isKnown) return 0
+  const isSame = reason !== undefined && hold.reason.endsWith(reason)
+  return yield* run(TEXTS.pause, { ...hold, now: isSame ? pausedAt : now })
 }
 
 /** What all dispatchers of a store share: the counts, the pause and the pace. */
 export function sending({ one, read, write }: Sql): counting.SendingStore {
-  function* holds(streams: readonly holding.StreamName[] = holding.STREAMS): Steps<readonly holding.Hold[]> {
-    const rows = yield* all<State & { readonly name: string }>(TEXTS.holds)
-    return streams.flatMap((stream) => {
-      const pause = pauseOf(rows.find(({ name }) => name === rowOf(stream)))
-      return pause ? [{ stream, ...pause }] : []
-    })
-  }
   return {
     count: (counts) => write(() => addCounts(counts)),
     async check(now) {
@@ -141,14 +164,12 @@ export function sending({ one, read, write }: Sql): counting.SendingStore {
       const reason = counting.breach((kind) => rows.find((row) => row.kind === kind)?.count ?? 0)
       if (reason === undefined || counting.isBreach(pause)) return pause
       return write(function* () {
-        // Two that find it at once have counted differently.
-        yield* lock(SPACE.budget, 'holds')
-        if (!counting.isBreach(holding.coursePause(yield* holds())))
-          yield* pauseStreams(['course'], now, reason, 'the breaker')
-        return holding.coursePause(yield* holds())
+        // Of two that find it at once, each has counted differently.
+        yield* pauseStreams(['course'], now, reason, 'the breaker', counting.isBreach)
+        return holding.coursePause(yield* holdsOf())
       })
     },
-    holds: () => one(holds()),
+    holds: () => one(holdsOf()),
     queue: (now) => one(all<holding.StreamQueue>(TEXTS.queue, { now })),
     lastMail: () =>
       read(function* (): Steps<holding.LastMail> {
@@ -160,18 +181,17 @@ export function sending({ one, read, write }: Sql): counting.SendingStore {
       write(function* () {
         const changed = yield* pauseStreams(streams, now, withoutAddresses(given), audit.who)
         if (changed) yield* addAudit(audit)
-        return yield* holds(streams)
+        return yield* holdsOf(streams)
       }),
     resume: ({ streams, now, audit }) =>
       write(function* () {
         // Of two who resume at once, one ends the pause and is in the audit log.
         yield* lock(SPACE.budget, 'holds')
-        const ended = yield* holds(streams)
+        const ended = yield* holdsOf(streams)
         for (const { stream } of ended) {
           const name = rowOf(stream)
           yield* journal({ what: 'resumed', at: now, name })
-          yield* run(TEXTS.resume, { name, now })
-          if (stream === 'course') yield* run(TEXTS.forgive, { minute: counting.minuteOf(now) })
+          yield* resumeStream(name, now)
         }
         if (ended.length > 0) yield* addAudit(audit)
         return ended

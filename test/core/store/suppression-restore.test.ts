@@ -321,11 +321,13 @@ test.each(['journal', 'rows'])(
   async (by) => {
     const it = await storeWith()
     const { store } = it
-    const pause = (streams: readonly StreamName[], now: number) =>
-      store.sending.pause({ streams, reason: 'wrong texts', now, audit: audited('pause', now) })
+    const pause = (streams: readonly StreamName[], now: number, reason = 'wrong texts') =>
+      store.sending.pause({ streams, reason, now, audit: audited('pause', now) })
     await pause(['notice', 'confirmation'], NOW)
     await it.backup()
     await pause(['mail'], NOW + 2)
+    // A second reason for what the backup knows as paused, and two for what it does not.
+    await pause(['confirmation', 'mail'], NOW + 2, 'wrong links')
     await store.sending.resume({ streams: ['notice'], now: NOW + 3, audit: audited('resume', NOW + 3) })
     await store.sending.count([
       { at: NOW, kind: 'sent', source: 'smtp', domain: 'example.com', count: 1000 },
@@ -338,9 +340,10 @@ test.each(['journal', 'rows'])(
     // Twice: a second restore finds in the first one's journal what it did again.
     for (const now of [NOW + 1000, NOW + 2000]) {
       const { replayed } = await it.restore({ now, withoutJournal: true })
-      expect(replayed).toMatchObject({ paused: 2, resumed: 1 })
+      expect(replayed).toMatchObject({ paused: 3, resumed: 1 })
       const again = await it.open()
       expect(await again.sending.holds()).toEqual(before)
+      expect(before[0]).toMatchObject({ at: NOW, reason: 'wrong links; wrong texts' })
       expect(before.map(({ stream }) => stream).toSorted()).toEqual(['confirmation', 'course', 'mail'])
       await again.close()
     }

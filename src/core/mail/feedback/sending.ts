@@ -40,7 +40,7 @@ export interface SendingStore {
   lastMail(): Promise<LastMail>
   /** When the first mail was queued that waits after a failure, or was given up since `before`, while none of its stream left; alerts aside. */
   stalledSince(at: { readonly now: number; readonly before: number }): Promise<number | undefined>
-  /** Pauses streams and gives their holds; one that is paused already keeps its time, and has both reasons. */
+  /** Pauses streams and gives their holds; one that is paused already keeps its time, and has both reasons, the new one first. */
   pause(input: Operation & { readonly reason: string }): Promise<readonly Hold[]>
   /** Ends the pauses of streams and gives those that it ended. Earlier counts do not pause courses again. */
   resume(input: Operation): Promise<readonly Hold[]>
@@ -142,9 +142,9 @@ export const BREAKER = {
   complaints: 0.003,
 } as const
 
-const BLOCKED = 'providers block senders at'
-/** Whether the breaker made a pause, or found the same reason while it lasted. */
-export const isBreach = (pause: Pause | undefined) => pause?.reason.includes(BLOCKED) === true
+/** Whether the breaker made a pause, or found its reason while the pause lasted. */
+export const isBreach = (pause: Pause | undefined) =>
+  /\d+ of \d+ messages of the last day [^;]+; providers block senders at/.test(pause?.reason ?? '')
 
 /** Why sending must pause, in one sentence; undefined while the rates are fine. `sums`: of the last 24 hours, over all dispatchers. */
 export function breach(sums: (kind: BreakerKind) => number): string | undefined {
@@ -154,7 +154,7 @@ export function breach(sums: (kind: BreakerKind) => number): string | undefined 
   const hardBounces = counted(sums('hard-bounce') + refused, sums('hard-bounce by mail'))
   const complaints = counted(sums('complaint'), sums('complaint by mail'))
   const because = (count: number, what: string, share: number) =>
-    `${count} of ${messages} messages of the last day ${what}; ${BLOCKED} ${share * 100}%`
+    `${count} of ${messages} messages of the last day ${what}; providers block senders at ${share * 100}%`
   if (messages >= BREAKER.fewestMessages && hardBounces >= messages * BREAKER.hardBounces)
     return because(hardBounces, 'bounced hard', BREAKER.hardBounces)
   return complaints >= BREAKER.fewestComplaints && complaints >= messages * BREAKER.complaints
