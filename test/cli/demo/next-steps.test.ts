@@ -15,8 +15,10 @@ test('on the usual ports health needs the address of one service', () => {
 })
 
 test('a service on another port is named, because health would ask the usual one', () => {
-  expect(commands({ urls: { ...urls, api: 'http://127.0.0.1:8001' } })[0]).toBe(
-    'npx -- platformctl health --url web=http://127.0.0.1:3000 api=http://127.0.0.1:8001',
+  const services = [...learning.services, { name: 'worker', port: 4100, health: '/up' }]
+  const moved = { api: 'http://127.0.0.1:8001', worker: 'http://127.0.0.1:4101' }
+  expect(commands({ services, urls: { ...urls, ...moved } })[0]).toBe(
+    `npx -- platformctl health --url web=${urls.web} api=${moved.api} worker=${moved.worker}`,
   )
 })
 

@@ -50,10 +50,12 @@ test('the address that is named wins, then that of a file, then the daemon that 
 })
 
 test('a service that is named and has no address is wrong usage, and one that is not named is left out', () => {
-  const services = [...learning.services, { name: 'shop', address: ['SHOP_URL'], health: '/health' }]
+  const shop = { name: 'shop', address: ['SHOP_URL'], health: '/health' }
+  // The definition's own, which has a usual port.
+  const services = [...learning.services, shop, { name: 'worker', port: 4100, health: '/up' }]
   const names = (service?: string[]) =>
     targetsOf(services, { url: [], service }, {}).map((one) => one.service)
-  expect(names()).toEqual(['web', 'api', 'agent'])
+  expect(names()).toEqual(['web', 'api', 'agent', 'worker'])
   for (const named of [['shop'], ['web', 'shop']])
     expect(() => names(named)).toThrow(
       'the address of shop is not known: set SHOP_URL, or name it with --url',
