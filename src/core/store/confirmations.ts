@@ -10,7 +10,10 @@ import { keepPlan } from './plans.ts'
 import { deleteInSteps, first, lock, ROWS_A_STEP, run, SPACE, type Sql, type Steps } from './sql.ts'
 import { enrolmentKey, history, subscriptions } from './subscriptions.ts'
 
-const TOKEN = `SELECT created_at, used_at, replaced, subscription, time_zone, language
+// One that an enrolment overtook is used and replaced: it says that somebody is subscribed for as long as they are.
+const TOKEN = `SELECT created_at, replaced, subscription, time_zone, language,
+    CASE WHEN NOT replaced OR EXISTS (SELECT 1 FROM subscription s WHERE s.id = subscription AND s.state = 'confirmed')
+      THEN used_at END AS used_at
   FROM confirmation WHERE token_hash = @tokenHash`
 
 export const TEXTS = {

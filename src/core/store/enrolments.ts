@@ -21,9 +21,8 @@ export const TEXTS = {
   requested: 'SELECT subscription AS id, enrolment FROM enrol_request WHERE key = @key',
   keepRequest:
     'INSERT INTO enrol_request (key, subscription, enrolment) VALUES (@key, @id, @enrolment) ON CONFLICT DO NOTHING',
-  // Who still has the link reads what is true: that the course goes on.
-  endLink:
-    'UPDATE confirmation SET used_at = @now WHERE subscription = @id AND used_at IS NULL AND NOT replaced',
+  overtakeLink: `UPDATE confirmation SET used_at = @now, replaced = true
+    WHERE subscription = @id AND used_at IS NULL AND NOT replaced`,
   ask: `UPDATE confirmation SET language = coalesce(@language, language), time_zone = coalesce(@timeZone, time_zone)
     WHERE subscription = @id AND used_at IS NULL`,
   page: `SELECT * FROM subscription WHERE id > @after ORDER BY id LIMIT ${ROWS_A_STEP}`,
@@ -68,7 +67,7 @@ export function enrolments(sql: Sql) {
     yield* subscriptions.sayCourse(course)
     if (pinned) yield* keepPlan(course, pinned)
     yield* subscriptions.save([enrolled])
-    yield* run(TEXTS.endLink, { id: enrolled.id, now })
+    yield* run(TEXTS.overtakeLink, { id: enrolled.id, now })
   }
   type Admission = { now: number; dryRun: boolean; left: ReadonlySet<string> }
   function* admit(arrival: Arrival, { now, dryRun, left }: Admission): Steps<Admitted> {
