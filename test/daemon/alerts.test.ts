@@ -21,6 +21,7 @@ import { emptyFolder } from '../support/folder.ts'
 import { channelOf, hostAt, incidentWith, openIncident } from '../support/incidents.ts'
 import { serveBodies } from '../support/servers.ts'
 import { addressOf, KEPT, openTestStore } from '../support/stores.ts'
+import { audited } from '../support/subscribers.ts'
 
 interface Event {
   readonly type: string
@@ -231,6 +232,29 @@ test.each(['no', 'writes'] as const)(
     expect(events.at(-1)?.data.title).toMatch(/works again$/)
   },
 )
+
+test('a breaker that trips before the alert of the last pause has closed gets an alert, though somebody acknowledged that one', async () => {
+  const { machine, told, store } = await scene()
+  const { rounds, time } = machine()
+  const { incidents, sending } = store
+  const asked = { streams: ['course'], audit: audited('pause', time.now) } as const
+  await sending.pause({ ...asked, reason: 'a typo', now: time.now })
+  await rounds(2, { courses_paused: 'failing' })
+  const [{ id } = { id: '' }] = await incidents.list(1)
+  await incidents.acknowledge({ id, now: time.now, by: 'ada' })
+  await rounds(1, { courses_paused: 'failing' })
+  await sending.resume({ ...asked, now: time.now })
+  await rounds(1, { courses_paused: 'ok' })
+  const counted = { at: time.now, source: 'ses', domain: 'other' }
+  await sending.count([
+    { ...counted, kind: 'sent', count: 80 },
+    { ...counted, kind: 'complaint', count: 6 },
+  ])
+  expect(await sending.check(time.now)).toBeDefined()
+  await rounds(2, { courses_paused: 'failing' })
+  const words = ['opened', 'acknowledged', 'closed', 'opened']
+  expect(told()).toEqual(words.map((word) => `courses_paused ${word}`))
+})
 
 test('the second failing round tells one message for one cause, the second good one its end', async () => {
   const { machine, told, events } = await scene()

@@ -47,7 +47,7 @@ export const de: Messages = {
     unsubscribeButton: 'Abmelden',
     unsubscribeElse: 'Wenn Sie nichts ändern möchten, schließen Sie diese Seite.',
     unsubscribedTitle: 'Abgemeldet',
-    unsubscribed: 'Wenn der Link vollständig war, bekommen Sie keine weiteren Lektionen.',
+    unsubscribed: 'Wenn der Link vollständig war, bekommen Sie keine weiteren Lektionen dieses Kurses.',
     undo: 'Rückgängig: Lektionen weiter schicken',
     closePage: 'Sie können diese Seite schließen.',
     preferencesHeading: 'Behalten, mit anderen Einstellungen',

@@ -42,7 +42,7 @@ export const en = {
     unsubscribeElse: 'To keep getting them, close this page and nothing happens.',
     unsubscribedTitle: 'Unsubscribed',
     // A forged or broken link gets the same page, so it cannot promise more.
-    unsubscribed: 'If the link was valid, you will get no more lessons.',
+    unsubscribed: 'If the link was valid, you will get no more lessons of this course.',
     undo: 'Undo: keep the lessons coming',
     closePage: 'You can close this page.',
     preferencesHeading: 'Keep them, with other settings',
