@@ -348,7 +348,9 @@ test('a daemon warns at its start of people in a course that the definition no l
   const dataFolder = await emptyFolder()
   const store = await storeIn(dataFolder)
   for (const name of ['ada', 'bob']) await enrolIn(store, name, START)
-  const whole = await started({ dataFolder })
+  const [first] = learning.courses
+  const courses = first ? [{ ...first, id: 'another' }, first] : []
+  const whole = await started({ dataFolder, platform: { ...learning, courses } })
   await whole.close()
   const { close, said } = await started({ dataFolder, platform: { ...learning, courses: [] } })
   await expect

@@ -79,7 +79,7 @@ async function school(kind: 'sqlite' | 'postgres', course: Partial<PlatformDefin
       await stop()
     },
     changeBeside: (statement: string) => byHand(address, statement),
-    async enrol(...people: { name: string; language?: string }[]) {
+    async enrol(...people: { name: string; language?: string; course?: string }[]) {
       for (const { name, ...more } of people)
         await running().courses.enrol({ email: `${name}@example.com`, ...more })
     },
@@ -131,6 +131,15 @@ describe.each(KEPT)('on %s', (kind) => {
     it.pass(DAY_MS)
     // There was no German third lesson when Bert enrolled.
     expect((await it.dispatchOnce()).subjects).toEqual({ ada: 'Glaze', bert: 'Glaze', cleo: 'Glasur' })
+  })
+
+  test('an edited lesson of a course that is not the first goes out as it was', async () => {
+    const it = await school(kind, { shut: { lessons: './shut', every: '1d', pages: false } })
+    await it.write('../shut/1-kiln.md', 'Kiln')
+    await it.write('../shut/2-shelf.md', 'Shelf')
+    await it.enrol({ name: 'ada', course: 'shut' })
+    await it.write('../shut/1-kiln.md', 'Oven')
+    expect((await it.dispatchOnce()).subjects).toEqual({ ada: 'Kiln' })
   })
 
   test('with follow: latest everybody gets the newest text', async () => {
