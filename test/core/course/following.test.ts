@@ -14,10 +14,11 @@ import { KEPT } from '../../support/stores.ts'
 const [A, B, C, D] = ['course-day-1', 'course-day-2', 'course-day-3', 'course-day-4'] as const
 const ADA = { spelling: 'ada@example.com', identity: 'ada@example.com', course: 'pottery' }
 
-/** A course whose lessons everybody gets as they are now, behind others that stay as they began. */
+/** A course whose lessons everybody gets as they are now, behind another of that kind and those that stay as they began. */
 const following = (...lessons: string[]) =>
   createCatalog([
     ...learning.courses.map((course) => ({ ...course, follow: 'start' as const })),
+    courseNamed('chess', { follow: 'latest' }),
     courseNamed('pottery', { lessons, follow: 'latest' }),
   ])
 
