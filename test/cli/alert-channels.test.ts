@@ -3,6 +3,7 @@ import { parseEnv } from 'node:util'
 import { expect, test } from 'vitest'
 import { webhookFormat } from '../../src/core/incidents/webhook.ts'
 import { createScrub } from '../../src/core/reporting/scrub.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
 import { folderWith } from '../support/folder.ts'
 import { run } from '../support/run.ts'
 import { serveBodies } from '../support/servers.ts'
@@ -25,6 +26,9 @@ const EXPECTED: Readonly<Record<string, readonly [format: string, body: RegExp]>
 
 test('each chat of the page has a block', () => {
   expect(BLOCKS.map(({ name }) => name)).toEqual(Object.keys(EXPECTED))
+  // A block is also what shows that reports have no secret of a service's address.
+  const formats = Object.values(EXPECTED).map(([format]) => format)
+  expect(new Set(formats)).toEqual(new Set(learning.contract.find('ALERT_WEBHOOK_FORMAT')?.of))
 })
 
 test.each(BLOCKS)(

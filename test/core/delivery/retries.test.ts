@@ -68,6 +68,10 @@ test('a lesson is parked by its twelfth failure, and one that may have been deli
 test.each([
   [0, 0.9, 5],
   [1, 0.5, 7.5],
+  [2, 0, 10],
+  [3, 0, 20],
+  [4, 0, 40],
+  [5, 0, 80],
   [6, 0, 160],
   [7, 0, 180],
   [11, 0.5, 270],
