@@ -103,7 +103,7 @@ test('who subscribes on the page of a translated lesson gets the course in its l
 
 test('each lesson of a course that is longer than the default one is sent, counted, and has a page', async () => {
   const lessons = [1, 2, 3, 4, 5, 6, 7, 8, 9]
-  const it = await choir({}, ['daily'], lessons.length)
+  const it = await choir({}, ['daily', 'open'], lessons.length)
   const course = await it.platform.course()
   await it.platform.courses.enrol({ email: 'ada@example.com', course: 'daily' })
   for (const day of lessons) {
@@ -116,6 +116,8 @@ test('each lesson of a course that is longer than the default one is sent, count
   expect((await it.platform.dispatch()).processed).toBe(0)
   const { html } = await it.ask('/lessons')
   expect([...html.matchAll(/href="\/lessons\/(\d+)"/g)].map(([, day]) => Number(day))).toEqual(lessons)
+  expect(html.match(/<h2>(?:daily|open)</g)).toEqual(['<h2>daily<', '<h2>open<'])
+  expect(html).toContain('href="/lessons/9?course=open"')
 })
 
 test('links of lessons open with either of two secrets', async () => {
