@@ -63,9 +63,12 @@ test('an operator begins, lists and ends a course of a person, and the audit log
       err: expect.stringContaining(err),
     })
   expect((await run('course', 'cancel', 'ada@example.com')).out).toBe(
-    'cancelled; no further lesson is sent\n',
+    'cancelled; no further lesson of this course is sent\n',
   )
   expect((await run('course', 'cancel', 'ada@example.com')).out).toBe('there was nothing to cancel\n')
+  const key = ['--key', 'order-1']
+  expect((await run('course', 'enrol', 'ada@example.com', ...key)).out).toMatch(/; no lesson is planned$/m)
+  expect((await run('course', 'enrol', 'eve@example.com')).out).toMatch(/; the next lesson is due 20\S+Z$/m)
   expect(await run('course', 'enrol', 'ada@example.com')).toMatchObject({
     code: 1,
     err: expect.stringContaining('only they can begin it again'),
@@ -76,7 +79,13 @@ test('an operator begins, lists and ends a course of a person, and the audit log
   })
   await run('course', 'enrol', 'bob@example.com')
   const ended = await other('course', 'cancel', 'bob@example.com', '--course', 'quantum')
-  expect(ended).toMatchObject({ code: 0, out: 'cancelled; no further lesson is sent\n' })
+  expect(ended).toMatchObject({ code: 0, out: 'cancelled; no further lesson of this course is sent\n' })
+  expect(
+    await other('course', 'set', 'bob@example.com', '--course', 'glazing', '--language', 'de'),
+  ).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('no subscription in the course glazing has this address'),
+  })
   const erase = ['course', 'erase', 'ada@example.com', '--yes']
   expect((await run(...erase)).out).toBe('erased; no course will mail the address again\n')
   expect((await run(...erase)).out).toBe('there was nothing to erase; no course will mail the address\n')
@@ -89,6 +98,13 @@ test('an operator begins, lists and ends a course of a person, and the audit log
     code: 1,
     err: expect.stringContaining('was erased and is not mailed again'),
   })
+  for (const [word, out] of [
+    ['add', 'no course mails it'],
+    ['remove', 'it can be mailed again; it was erased, so no course mails it'],
+  ] as const)
+    expect(await run('email', 'suppressions', word, 'ada@example.com', '--reason', 'asked')).toMatchObject({
+      out: expect.stringContaining(out),
+    })
   const audit = JSON.parse((await run('db', 'audit', '--format', 'json')).out) as {
     entries: { action: string; who: string }[]
   }
@@ -180,7 +196,7 @@ test('after a fault of the sender an operator tries all that waits for a decisio
   const { id } = database.prepare('SELECT id FROM subscription').get() as { id: string }
   database.close()
   expect((await run('course', 'resolve', '--all', 'retry')).out).toContain('0 deliveries')
-  const sent = { code: 0, out: 'recorded as sent; the next lesson follows in its turn\n' }
+  const sent = { code: 0, out: 'recorded as sent; any next lesson follows in its turn\n' }
   expect(await run('course', 'resolve', id, 'sent')).toMatchObject(sent)
   expect((await run('course', 'show', id)).out).toMatch(/^days sent +1$/m)
   expect(await run('course', 'resolve', id, 'sent')).toMatchObject({

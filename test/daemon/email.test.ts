@@ -154,7 +154,7 @@ test('an unconfirmed subscription gets a new link at its own spelling, within it
     )
   expect(await ask()).toEqual({
     sent: false,
-    reason: 'a confirmation was mailed to this address not long ago',
+    reason: 'a confirmation to this address was asked for not long ago',
   })
   now += 60 * 60 * 1000
   expect(await ask()).toMatchObject({ sent: true, queued: true })

@@ -135,8 +135,8 @@ const BECAME = {
     all: 'put back in line; the next dispatch sends them',
   },
   sent: {
-    one: 'recorded as sent; the next lesson follows in its turn',
-    all: 'recorded as sent; the next lessons follow in their turn',
+    one: 'recorded as sent; any next lesson follows in its turn',
+    all: 'recorded as sent; any next lessons follow in their turn',
   },
 } as const
 

@@ -81,7 +81,10 @@ export const enrol = courseCommand({
       if (answer.reason === 'no_such_course') checkCourse(course, id)
       throw failure(REFUSALS[answer.reason])
     }
-    return { json: answer, text: `enrolled as ${answer.id}; the first lesson goes out when it is due\n` }
+    // With a key that was used before, it may have sent lessons, or ended, since.
+    const at = (await course.findById(answer.id))?.nextAttemptAt
+    const next = at === undefined ? 'no lesson is planned' : `the next lesson is due ${iso(at)}`
+    return { json: answer, text: `enrolled as ${answer.id}; ${next}\n` }
   },
 })
 
@@ -105,7 +108,8 @@ export const set = courseCommand({
     const byAddress = who.includes('@')
     const person = byAddress ? { identity: addressOf(who).identity } : { id: who }
     const enrolments = await course.set({ ...person, timeZone, language, course: id }, operatorOf(context))
-    if (enrolments === 0) throw failure(`no subscription has this ${byAddress ? 'address' : 'id'}.`)
+    const where = id === undefined ? '' : ` in the course ${id}`
+    if (enrolments === 0) throw failure(`no subscription${where} has this ${byAddress ? 'address' : 'id'}.`)
     return { json: { enrolments }, text: `set for ${plural(enrolments, 'course')}, from the next mail on\n` }
   },
 })
@@ -123,7 +127,9 @@ export const cancel = courseCommand({
     const { cancelled } = await asked(openCourses(async () => course, operatorOf(context)).cancel(person))
     // A course that is no longer in the definition can still be ended.
     if (!cancelled) checkCourse(course, id)
-    const text = cancelled ? 'cancelled; no further lesson is sent\n' : 'there was nothing to cancel\n'
+    const text = cancelled
+      ? 'cancelled; no further lesson of this course is sent\n'
+      : 'there was nothing to cancel\n'
     return { json: { cancelled }, text }
   },
 })

@@ -57,11 +57,12 @@ const remove = listCommand({
   inputs: { ...ADDRESS, ...REASON },
   async run(context, { address, reason }, found) {
     const { releaseAddress } = await import('../../core/mail/feedback/suppressions.ts')
-    if (!(await releaseAddress(found, { ...changeOf(context, address), reason })))
+    const outcome = await releaseAddress(found, { ...changeOf(context, address), reason })
+    if (outcome === undefined)
       throw failure('this address is not suppressed: platformctl email suppressions list shows all that are.')
     return {
       json: { outcome: 'removed' },
-      text: 'it can be mailed again; a course starts when it subscribes anew\n',
+      text: `it can be mailed again; ${outcome === 'erased' ? 'it was erased, so no course mails it' : 'a course starts when it subscribes anew'}\n`,
     }
   },
 })

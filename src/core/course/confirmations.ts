@@ -20,7 +20,7 @@ const CONFIRMATION_LIFE_MS = TOKEN_LIFE_MS - DAY_MS
 const TOKEN = /^[A-Za-z0-9_-]{20,64}$/
 /** The same for every address, so that it reveals nothing about any of them. */
 const EXHAUSTED = 'the platform has mailed as many confirmations as it may in a day; try again later'
-const CAPPED = 'a confirmation was mailed to this address not long ago'
+const CAPPED = 'a confirmation to this address was asked for not long ago'
 const SUPPRESSED = 'the address is suppressed'
 
 /** The result of `subscribe`: the same for a known and an unknown address (CONTRACT §4). */

@@ -25,7 +25,7 @@ const ALL = {
     dependsOn: ['store'],
     label: 'Lessons',
     words: { is: 'wait for your decision', still: 'still wait for your decision', ended: 'are all decided' },
-    means: 'their readers get no more lessons until platformctl course resolve says retry or sent',
+    means: 'their readers get no more of that course until platformctl course resolve says retry or sent',
     ...start('course status', 'unknown-deliveries'),
   },
   disk_nearly_full: {
@@ -63,7 +63,7 @@ const ALL = {
   courses_paused: {
     label: 'Courses',
     words: { is: 'are paused', still: 'are still paused', ended: 'are resumed' },
-    means: 'no lessons are sent until somebody resumes them; all other mail goes on',
+    means: 'no lessons are sent until somebody resumes them; other mail goes on, unless it is paused too',
     ...start('course status', 'complaints'),
   },
   mail_paused: {

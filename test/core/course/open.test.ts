@@ -78,7 +78,7 @@ test('sends a confirmation that is requested again, or says why not', async () =
   const again = () => it.course.confirmAgain(ADA.identity)
   expect(await again()).toEqual({
     kind: 'not_sent',
-    reason: 'a confirmation was mailed to this address not long ago',
+    reason: 'a confirmation to this address was asked for not long ago',
   })
   it.pass(HOUR_MS)
   expect(await it.silent.confirmAgain(ADA.identity)).toEqual({

@@ -139,7 +139,7 @@ test.each(['before', 'after'])(
     expect(messages).toEqual([])
     const by = { operator: { name: 'op', place: 'here' }, clock, random: systemRandom }
     const release = () => releaseAddress(list, { ...by, identity, reason: 'asked by phone' })
-    expect([await release(), await release()]).toEqual([true, false])
+    expect([await release(), await release()]).toEqual(['erased', undefined])
     expect(await it.send(MAIL)).toMatchObject({ kind: 'sent' })
   },
 )

@@ -50,19 +50,20 @@ export async function suppressAddress(
   return applied === 'erased' ? 'erased' : applied === 'changed' ? 'added' : 'known'
 }
 
-/** Takes an address off the list, with an audit line; false when it is not on it. */
+/** Takes an address off the list, with an audit line; undefined: it is not on it. `erased`: no course mails it all the same. */
 export async function releaseAddress(
   { store, erasureHashes }: SuppressionList,
   { identity, reason, ...by }: ListChange & { readonly identity: string; readonly reason: string },
-): Promise<boolean> {
+): Promise<'removed' | 'erased' | undefined> {
   const hashes = erasureHashes(identity)
-  if ((await store.find(identity, hashes))?.suppression === undefined) return false
+  const known = await store.find(identity, hashes)
+  if (known?.suppression === undefined) return undefined
   const now = by.clock.now()
   const [subject] = hashes
   const audit = auditEntry(by, { ...by, action: 'unsuppress', details: reason, subject })
   const release = { at: now, reason: withoutAddresses(reason), source: 'operator' }
   const [applied] = await store.apply([releaseChange(identity, release, hashes)], now, audit)
-  return applied === 'changed'
+  return applied !== 'changed' ? undefined : known.identity === identity ? 'removed' : 'erased'
 }
 
 /** Imports a provider's export, a few hundred a commit; twice changes nothing. `skipped`: malformed or erased. */
