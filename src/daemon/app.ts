@@ -138,6 +138,8 @@ export function openApp(host: Host, options: OpenOptions) {
     /** Builds of services in other processes, from their health answers. */
     neighbours,
     clockWatch,
+    /** Groups that the embedding program has something of its own for: nothing of them is off. */
+    replaced: [mailer.configured && 'mail', options.identify && 'datastore'],
     started: {
       ...options.sources,
       at: startedAt,

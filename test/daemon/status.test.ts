@@ -13,6 +13,7 @@ import { manyServices } from '../support/many-services.ts'
 import { asking, opened } from '../support/opened.ts'
 import { recordLearningDays } from '../support/sample-health.ts'
 import { serve } from '../support/servers.ts'
+import { keepingTransport } from '../support/test-transport.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 7, 26, 34)
 const TOKEN = 'a-health-token-of-thirty-two-bytes'
@@ -308,6 +309,8 @@ test('without a record the page says so and what is not configured, and asks not
   // Its probe is ok: the program takes payments by a way of its own.
   const well = site({ env, history: await recorded() })
   expect(await text(well('/'))).not.toContain('Payments are off')
+  const own = { mailer: keepingTransport([]), identify: async () => undefined }
+  expect(await opened(own).page('/')).not.toMatch(/Mail is off|Accounts are off/)
   expect(await json(ask('/status.json'))).toMatchObject({ state: 'unknown', recorded: 'none', services: [] })
   expect(await text(ask('/badge.svg'))).toContain('status: no data')
   expect(asked).toBe(0)

@@ -93,7 +93,7 @@ export function answerStatus<Value>(site: Site, respond: (input: StatusPageInput
 }
 
 export function inputOf(
-  { status, platform, settings, takesSubscribers, mailsIncidents, ...app }: App,
+  { status, platform, settings, takesSubscribers, mailsIncidents, replaced, ...app }: App,
   summary: Summary,
   frame: Frame,
 ): StatusPageInput {
@@ -115,13 +115,14 @@ export function inputOf(
       : visitors !== undefined && variables.some((one) => one.services.includes(WEB))
     return isKnown && settings.groups.get(name) === 'absent' ? name : []
   })
-  const absent = [...skipped, ...unrecorded]
+  const absent = [...skipped, ...unrecorded].filter((name) => !replaced.includes(name))
   const well = new Set(
     services.flatMap((one) => one.probes.flatMap(({ state, probe }) => (state === 'ok' ? probe : []))),
   )
   // A half-configured group is off too, unless its probe is ok: a program may have a mailer of its own.
   const off = contract.groups.flatMap(({ name }) =>
     settings.groups.get(name) !== 'half-configured' ||
+    replaced.includes(name) ||
     probes.some((one) => one.group === name && well.has(one.name))
       ? []
       : name,
