@@ -45,7 +45,7 @@ test('an announcement has its text on one line, and its end if it has one', () =
   expect(title).toBe(`${learning.name}: We move house`)
   expect(text).toBe('We move house.')
   expect(when).toMatch(/^Since /)
-  expect(slots('announced', { text: 'x', until: FROM + HOUR }).when).toMatch(/09:00.*10:00/)
+  expect(slots('announced', { text: 'x', until: FROM + HOUR }).when).toMatch(/^22 Nov .*09:00.*10:00/)
   // It is mailed as soon as it is announced.
   expect(slots('announced', { text: 'x', from: FROM + HOUR }).when).toMatch(/^Planned from .*10:00/)
 })

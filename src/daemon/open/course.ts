@@ -39,7 +39,7 @@ export function noticeSlots(
   const name = oneLine(platform.name)
   const { cause = '', from, until } = facts
   const text = oneLine(saidIn(facts, language))
-  const at = timesIn(spoken).moment
+  const { moment: at, span } = timesIn(spoken)
   const statusUrl = `${siteUrl}/${wanted === platform.language ? '' : `?language=${encodeURIComponent(wanted)}`}`
   const what = oneLine(labels.probe(cause))
   const since = T.since(at(from))
@@ -55,8 +55,8 @@ export function noticeSlots(
     const when = `${status.updateStates[facts.state ?? 'update']}, ${at(from)}.`
     return slots(T.updateTitle(name, cause === '' ? undefined : what), text, when)
   }
-  const isCurrent = until === undefined && from <= now
-  const when = isCurrent ? since : status.planned(at(from), until === undefined ? undefined : at(until))
+  const current = until === undefined ? since : span(from, until)
+  const when = from <= now ? current : status.planned(at(from), until === undefined ? undefined : at(until))
   return slots(T.announcedTitle(name, headline(text)), text, when)
 }
 
