@@ -33,10 +33,10 @@ export const de: Messages = {
     confirmedEvery: (ms) =>
       ms === DAY_MS
         ? 'Ihre Adresse ist bestätigt. Jeden Tag kommt eine Lektion; die erste mit dem nächsten Versand.'
-        : `Ihre Adresse ist bestätigt. Alle ${duration(ms, 2)} kommt eine Lektion; die erste mit dem nächsten Versand.`,
+        : `Ihre Adresse ist bestätigt. Im Abstand von ${dative(ms, 2)} kommt eine Lektion; die erste mit dem nächsten Versand.`,
     confirmedAt: (days, time, zone) =>
       `Ihre Adresse ist bestätigt. Jeden ${days.length === 0 ? 'Tag' : listed(days)} um ${time} Uhr (${zone ?? 'in Ihrer Zeitzone; UTC, wenn Sie keine angegeben haben'}) kommt eine Lektion.`,
-    confirmedEnd: 'In jeder Lektion steht ein Link, der den Kurs mit einem Klick beendet.',
+    confirmedEnd: 'In jeder Lektion steht ein Link, der den Kurs beendet.',
     confirmTitle: 'Bestätigen',
     confirmHeading: 'Bestätigen Sie Ihre Adresse',
     confirm: 'Ein Klick bestätigt, dass diese Adresse Ihnen gehört, und startet den Kurs.',
@@ -56,7 +56,7 @@ export const de: Messages = {
     unchanged: 'unverändert',
     keep: 'Die Lektionen mit diesen Einstellungen behalten',
     preferredTitle: 'Gespeichert',
-    preferred: 'Wenn der Link vollständig war, richten sich die nächsten E-Mails danach.',
+    preferred: 'Wenn der Link vollständig war, richten sich die nächsten Lektionen dieses Kurses danach.',
     subscribeHeading: 'Die Lektionen per E-Mail bekommen',
     subscribeLabel: 'E-Mail-Adresse',
     subscribeButton: 'Anmelden',
@@ -74,7 +74,7 @@ export const de: Messages = {
     notMailed: 'Gerade kann keine Bestätigung verschickt werden. Bitte versuchen Sie es später noch einmal.',
     resubscribedTitle: 'Willkommen zurück',
     resubscribed:
-      'Wenn der Link vollständig war, geht es mit den Lektionen dort weiter, wo sie aufgehört haben.',
+      'Wenn der Link vollständig war und nichts anderes die Lektionen beendet hat, geht es weiter, wo sie aufgehört haben.',
     lessons: 'Lektionen',
     lesson: (number) => `Lektion ${number}`,
     lessonOf: (number, last) => `Lektion ${number} von ${last}`,
@@ -87,7 +87,7 @@ export const de: Messages = {
       confirmedHeading: 'Sie erfahren von Störungen',
       confirmed:
         'Ihre Adresse ist bestätigt. Sie bekommen eine E-Mail, wenn hier etwas ausfällt und wenn es wieder funktioniert.',
-      confirmedEnd: 'In jeder E-Mail steht ein Link, der sie mit einem Klick abbestellt.',
+      confirmedEnd: 'In jeder E-Mail steht ein Link, der sie abbestellt.',
       confirm: 'Ein Klick bestätigt, dass diese Adresse Ihnen gehört, und abonniert Störungsmeldungen.',
       confirmElse: 'Wenn Sie das nicht wollten, schließen Sie diese Seite; dann geschieht nichts.',
       unsubscribe: 'Ein Klick beendet die Störungsmeldungen.',
@@ -97,8 +97,9 @@ export const de: Messages = {
       subscribeNote:
         'Eine E-Mail, wenn etwas ausfällt, wenn es wieder funktioniert und wenn Wartungsarbeiten geplant sind. Zuerst bekommen Sie einen Link, der Ihre Adresse bestätigt; in jeder E-Mail steht ein Link zum Abbestellen.',
       subscribed:
-        'Wenn diese Adresse noch nicht angemeldet ist, ist eine E-Mail mit einem Link zur Bestätigung unterwegs.',
-      resubscribed: 'Wenn der Link vollständig war, bekommen Sie wieder Störungsmeldungen.',
+        'Wenn diese Adresse angemeldet werden kann, ist eine E-Mail mit einem Link zur Bestätigung unterwegs.',
+      resubscribed:
+        'Wenn der Link vollständig war und nichts anderes sie beendet hat, bekommen Sie wieder Störungsmeldungen.',
     },
     openedTitle: (platform, what) => `${platform}: ${what} gestört`,
     opened: (what, means) => `Gestört ist zurzeit: ${what}. ${means}`,
@@ -199,6 +200,7 @@ Das ist die erste Lektion. Die nächste ist eine eigene Datei in diesem Ordner, 
     linkInvalid: ['Nicht bestätigt', '', INVALID],
     linkExpired: ['Nicht bestätigt', '', EXPIRED],
     notConfirmedYet: ['Noch nicht bestätigt', STAYS_GOOD, STORE],
+    courseClosed: ['Noch nicht bestätigt', '', 'Der Kurs ist geschlossen; öffnen Sie den Link später.'],
     notUnsubscribedYet: ['Noch nicht abgemeldet', STAYS_GOOD, STORE],
     notCharged: [NOT_NOW, `Es wurde nichts berechnet. ${LATER}`, 'Der Zahlungsdienst ist nicht erreichbar.'],
   },
@@ -362,7 +364,7 @@ Das ist die erste Lektion. Die nächste ist eine eigene Datei in diesem Ordner, 
   },
   insights: {
     title: 'Einblicke',
-    lead: 'Was Sie hier getan haben, gezeichnet aus dem Speicher dieses Browsers. Nichts auf dieser Seite verlässt Ihr Gerät.',
+    lead: 'Was Sie hier getan haben, gezeichnet aus dem Speicher dieses Browsers. Diese Seite sendet nichts.',
     noScript:
       'Diese Seite braucht JavaScript für ihre Diagramme, und in diesem Browser ist es ausgeschaltet.',
     fresh: 'In diesem Browser ist noch nichts aufgezeichnet.',

@@ -30,7 +30,7 @@ export const en = {
     /** `days`: of the week, none for every day; `zone`: undefined for the subscriber's own. */
     confirmedAt: (days: readonly string[], time: string, zone: string | undefined) =>
       `Your address is confirmed. A lesson comes every ${days.length === 0 ? 'day' : listed(days)} at ${time} (${zone ?? 'in your time zone; UTC if you gave none'}).`,
-    confirmedEnd: 'Every lesson has a link that ends the course with one click.',
+    confirmedEnd: 'Every lesson has a link that ends the course.',
     confirmTitle: 'Confirm',
     confirmHeading: 'Confirm your address',
     confirm: 'One click confirms that this address is yours and starts the course.',
@@ -52,7 +52,7 @@ export const en = {
     keep: 'Keep the lessons with these settings',
     preferredTitle: 'Saved',
     // As for the other links: the same for a forged one.
-    preferred: 'If the link was valid, the mails to come follow these settings.',
+    preferred: 'If the link was valid, the next lessons of this course follow these settings.',
     subscribeHeading: 'Get the lessons by mail',
     subscribeLabel: 'E-mail address',
     subscribeButton: 'Subscribe',
@@ -68,7 +68,7 @@ export const en = {
     notMailedTitle: 'Not subscribed yet',
     notMailed: 'No confirmation can be mailed at the moment. Please try again later.',
     resubscribedTitle: 'Welcome back',
-    resubscribed: 'If the link was valid, the lessons continue where they stopped.',
+    resubscribed: 'If the link was valid and nothing else ended them, the lessons go on where they stopped.',
     lessons: 'Lessons',
     lesson: (number: number) => `Lesson ${number}`,
     lessonOf: (number: number, last: number) => `lesson ${number} of ${last}`,
@@ -83,7 +83,7 @@ export const en = {
       confirmedHeading: 'You are subscribed to incidents',
       confirmed:
         'Your address is confirmed. You get a mail when something fails here, and when it works again.',
-      confirmedEnd: 'Every mail has a link that ends them with one click.',
+      confirmedEnd: 'Every mail has a link that ends them.',
       confirm: 'One click confirms that this address is yours and subscribes it to incidents.',
       confirmElse: 'If you did not ask for this, close this page and nothing happens.',
       unsubscribe: 'One click ends the mails about incidents.',
@@ -92,8 +92,8 @@ export const en = {
       subscribeHeading: 'Get incident updates by mail',
       subscribeNote:
         'A mail when something fails, when it works again, and when maintenance is planned. You first get a link that confirms your address; every mail has a link that ends them.',
-      subscribed: 'If this address is not subscribed yet, a mail with a link to confirm it is on its way.',
-      resubscribed: 'If the link was valid, you get mails about incidents again.',
+      subscribed: 'If this address can subscribe, a mail with a link to confirm it is on its way.',
+      resubscribed: 'If the link was valid and nothing else ended them, you get mails about incidents again.',
     },
     openedTitle: (platform: string, what: string) => `${platform}: ${what} is not working`,
     opened: (what: string, means: string) => `${what} is not working at the moment. ${means}`,
@@ -168,6 +168,7 @@ This is the first lesson. The next one is a file of its own in this folder, 2-so
     linkInvalid: ['Not confirmed'] as ErrorTexts,
     linkExpired: ['Not confirmed'] as ErrorTexts,
     notConfirmedYet: ['Not confirmed yet', STAYS_GOOD] as ErrorTexts,
+    courseClosed: ['Not confirmed yet'] as ErrorTexts,
     notUnsubscribedYet: ['Not unsubscribed yet', STAYS_GOOD] as ErrorTexts,
     notCharged: ['Not available just now', `Nothing was charged. ${LATER}`] as ErrorTexts,
   },
@@ -316,7 +317,7 @@ This is the first lesson. The next one is a file of its own in this folder, 2-so
   /** The page of insights: `daemon/routes/insights.ts`. */
   insights: {
     title: 'Insights',
-    lead: 'What you did here, drawn from this browser’s own storage. Nothing on this page leaves your device.',
+    lead: 'What you did here, drawn from this browser’s own storage. This page sends nothing.',
     noScript: 'This page needs JavaScript to draw its charts, and JavaScript is off in this browser.',
     fresh: 'Nothing is recorded in this browser yet.',
     showSample: 'Show sample data',

@@ -48,6 +48,7 @@ test('in German every error says what happened, as its own sentence is English',
     forPrograms,
     operatorsOnly,
     notCharged,
+    de.errors.courseClosed,
   ])
     expect(what).toMatch(/^[A-ZÄÖÜ].*\.$/)
 })
@@ -66,6 +67,10 @@ test.each([
   [de.status.checked(timesIn('de').ago(61_000)), 'geprüft vor 1 Minute'],
   [de.status.areFailing(['Web', 'Brennofen']), 'Gestört sind Web und Brennofen'],
   [de.status.areDegraded(['Web']), 'Alles funktioniert, aber eingeschränkt ist Web'],
+  [
+    de.course.confirmedEvery(3_600_000),
+    'Ihre Adresse ist bestätigt. Im Abstand von 1 Stunde kommt eine Lektion; die erste mit dem nächsten Versand.',
+  ],
   [
     en.course.confirmedEvery(2 * 86_400_000),
     'Your address is confirmed. A lesson comes every 2 days, beginning with the next delivery.',
