@@ -126,6 +126,19 @@ test('a page of a route says more than the code where it can', async () => {
   expect(await page('/api/checkout')).toContain('This address is for programs')
 })
 
+test.each([
+  ['en', 'The course of this link is closed for now; use the link again later.'],
+  ['de', 'Der Kurs ist geschlossen; öffnen Sie den Link später.'],
+])('a link of a course that is closed says so, and promises no minutes: %s', async (language, said) => {
+  const store = await openTestStore(undefined)
+  const confirm = async () => 'no_course' as const
+  const { page } = opened({ store: { ...store, course: { ...store.course, confirm } } })
+  const headers = { 'Accept-Language': language }
+  const html = await page(`/api/email/confirm?token=${'a'.repeat(32)}`, { headers })
+  expect(html).toContain(`<p>${said}</p>`)
+  expect(html).not.toMatch(/Speicher|[Mm]inute/)
+})
+
 test('the links of an error page lead to the web service, whichever service serves it', async () => {
   const { page } = opened({ env: { NEXT_PUBLIC_SITE_URL: 'https://www.example.com' } })
   const links = async (service: 'web' | 'api' | 'agent') => {

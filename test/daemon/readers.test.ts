@@ -27,7 +27,12 @@ async function choir(env: Readonly<Record<string, string>> = {}, ids = ['open', 
         await writeFile(file, `---\nsubject: ${name} ${n}\n---\n\n# ${name} ${n} of ${id}\n`)
       }
   const pages: Readonly<Record<string, object>> = { shy: { pages: 'link' }, shut: { pages: false } }
-  const cadence = (id: string) => (id === 'daily' ? { every: '1d' } : { at: '18:00', zone: 'subscriber' })
+  const evening = { at: '18:00', zone: 'subscriber' }
+  const cadences: Readonly<Record<string, object>> = {
+    daily: { every: '1d' },
+    rare: { ...evening, spacing: '3d' },
+  }
+  const cadence = (id: string) => cadences[id] ?? evening
   const course = (id: string) => [id, { lessons: `./${id}`, ...cadence(id), ...pages[id] }]
   let now = Date.UTC(2026, 2, 28)
   const messages: Message[] = []
@@ -182,6 +187,21 @@ test('pages name the course that they lead to where it is not the first, also if
   expect((await mixed.ask('/api/email/unsubscribe?s=a&t=b')).html).toContain('<option value="Europe/Vienna">')
   const refused = await it.ask('/api/email/subscribe', 'en', { email: 'ada', course: 'open' })
   expect(refused).toMatchObject({ status: 400, html: expect.stringContaining('name="course" value="open"') })
+})
+
+test('the page of a confirmation says when the lessons of its own course come', async () => {
+  const it = await choir({}, ['rare', 'daily'])
+  for (const course of ['rare', 'daily'])
+    await it.platform.courses.subscribe({ email: 'ada@example.com', course })
+  await (await it.platform.course()).close()
+  const [rare = '', daily = ''] = it.messages.map((message) => linkIn(message, '/confirm'))
+  expect((await it.ask(rare)).html).toContain('A lesson comes every 3 days')
+  expect((await it.ask(daily)).html).toContain('Lessons come once a day')
+  // Another course may be the first by the time of the click, and this one gone by that of the next.
+  expect(rare).toContain('&course=rare')
+  const gone = (await it.ask(rare.replace('=rare', '=gone'))).html
+  expect(gone).toContain('You are subscribed')
+  expect(gone).not.toMatch(/A lesson comes|Lessons come/)
 })
 
 test('a reader changes language and time zone on the page of the unsubscribe link, which tells nothing about anybody', async () => {

@@ -8,7 +8,7 @@ import type { MailAnswer } from '../mail/definition.ts'
 import { type Mail, NOT_CONFIGURED } from '../mail/mailer.ts'
 import { NOTICES } from './definition.ts'
 import { TOKEN_LIFE_MS } from './due.ts'
-import { outcomeFields } from './history.ts'
+import { type HistoryEntry, outcomeFields } from './history.ts'
 import { type CourseHost, erasureHashesOf, firstCourse, randomId, storedForm } from './host.ts'
 import { confirmationToken, confirmUrl, hashToken } from './links.ts'
 import { NOTICE_CONFIRMATION_MAIL } from './notices.ts'
@@ -63,11 +63,9 @@ export function createConfirmations(
       if (verdict !== 'invalid') return undefined
     }
     // An older build mailed it meanwhile, with a link of its own.
-    const past = await store.history(subscription)
-    if (
-      past.some(({ kind, outcome, at }) => kind === 'confirmation' && outcome === 'sent' && at >= createdAt)
-    )
-      return undefined
+    const isSince = ({ kind, outcome, at }: HistoryEntry) =>
+      kind === 'confirmation' && outcome === 'sent' && at >= createdAt
+    if ((await store.history(subscription)).some(isSince)) return undefined
     const token = tokenWith(keys, id)
     const renewed = await store.renewConfirmation({ id: subscription, tokenHash: hashToken(token), now })
     return renewed ? token : undefined
@@ -81,9 +79,7 @@ export function createConfirmations(
       stream: 'confirmation',
       template: course === NOTICES ? NOTICE_CONFIRMATION_MAIL : 'subscription-confirmation',
       language,
-      slots: {
-        confirmUrl: confirmUrl(siteUrl, token, { course: course === first ? undefined : course, language }),
-      },
+      slots: { confirmUrl: confirmUrl(siteUrl, token, { course, language }) },
       tokens: () => [token],
       to: { name: undefined, address },
       about,

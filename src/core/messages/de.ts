@@ -96,10 +96,8 @@ export const de: Messages = {
       subscribeHeading: 'Störungen per E-Mail erfahren',
       subscribeNote:
         'Eine E-Mail, wenn etwas ausfällt, wenn es wieder funktioniert und wenn Wartungsarbeiten geplant sind. Zuerst bekommen Sie einen Link, der Ihre Adresse bestätigt; in jeder E-Mail steht ein Link zum Abbestellen.',
-      subscribed:
-        'Wenn diese Adresse angemeldet werden kann, ist eine E-Mail mit einem Link zur Bestätigung unterwegs.',
-      resubscribed:
-        'Wenn der Link vollständig war und nichts anderes sie beendet hat, bekommen Sie wieder Störungsmeldungen.',
+      subscribed: 'Wenn diese Adresse angemeldet werden kann, ist ein Link zur Bestätigung unterwegs.',
+      resubscribed: 'Wenn der Link galt und sonst nichts sie beendet hat, kommen wieder Störungsmeldungen.',
     },
     openedTitle: (platform, what) => `${platform}: ${what} gestört`,
     opened: (what, means) => `Gestört ist zurzeit: ${what}. ${means}`,

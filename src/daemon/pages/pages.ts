@@ -1,4 +1,5 @@
-import { type Cadence, NOTICES } from '../../core/course/definition.ts'
+import { NOTICES, type Plan } from '../../core/course/definition.ts'
+import { DAY_MS } from '../../core/durations.ts'
 import { escapeHtml } from '../../core/mail/template.ts'
 import type { Messages } from '../../core/messages/en.ts'
 import { PATHS } from '../../core/paths.ts'
@@ -10,15 +11,16 @@ const cardPage = (frame: Frame, title: string, heading: string, text: string, mo
 const quiet = (text: string) => `<p class="quiet">${text}</p>`
 
 /** After the click. Says when the lessons come; nothing of it where the platform has no course any more. */
-export function confirmedPage(frame: Frame, course: string | undefined, cadence: Cadence | undefined): Page {
+export function confirmedPage(frame: Frame, course: string | undefined, plan: Plan | undefined): Page {
   const T = courseWords(frame, course)
-  const when = cadence === undefined ? '' : cadenceText(frame.messages, cadence)
+  const when = plan === undefined ? '' : cadenceText(frame.messages, plan)
   const text = course === NOTICES ? frame.messages.notices.words.confirmed : when
   return cardPage(frame, T.confirmedTitle, T.confirmedHeading, text, quiet(T.confirmedEnd))
 }
 
-function cadenceText({ course, time }: Messages, cadence: Cadence): string {
-  if (cadence.kind === 'every') return course.confirmedEvery(cadence.ms)
+function cadenceText({ course, time }: Messages, { cadence, spacingMs }: Plan): string {
+  const often = cadence.kind === 'every' ? cadence.ms : (7 * DAY_MS) / (cadence.weekdays.length || 7)
+  if (cadence.kind === 'every' || spacingMs > often) return course.confirmedEvery(Math.max(spacingMs, often))
   const { minute, zone, weekdays } = cadence
   const days =
     weekdays.length === time.weekdays.length ? [] : weekdays.flatMap((day) => time.weekdays[day - 1] ?? [])

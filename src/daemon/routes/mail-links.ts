@@ -38,10 +38,10 @@ export const confirmRoute = () =>
       PREFETCHED,
     ],
     errors: ['token_invalid', 'token_expired', 'conflict', 'store_unavailable'],
-    errorTexts: ({ linkInvalid, linkExpired, notConfirmedYet }) => ({
+    errorTexts: ({ linkInvalid, linkExpired, courseClosed, notConfirmedYet }) => ({
       token_invalid: linkInvalid,
       token_expired: linkExpired,
-      conflict: notConfirmedYet,
+      conflict: courseClosed,
       store_unavailable: notConfirmedYet,
     }),
     handle:
@@ -65,8 +65,8 @@ export const confirmRoute = () =>
         const isConfirmed = outcome !== 'use'
         if (c.wantsJson) return { status: isConfirmed ? ('confirmed' as const) : ('unconfirmed' as const) }
         if (!isConfirmed) return htmlResponse(confirmPage(c.frame, `${c.url.pathname}${c.url.search}`, id))
-        const { cadence } = courses.find((one) => one.id === id) ?? courses[0] ?? {}
-        return htmlResponse(confirmedPage(c.frame, id, cadence))
+        const begun = courses.find((one) => one.id === (id ?? courses[0]?.id))
+        return htmlResponse(confirmedPage(c.frame, id, begun))
       },
   })
 
