@@ -137,6 +137,12 @@ test('check passes without the file of a witness, and reports one that was chang
   await writeFile(path.join(cwd, 'watch/witness.yaml'), text)
   expect(await run('check --out watch')).toMatchObject({ exitCode: 0 })
   await run('init compose --out ops')
+  const other = path.join(cwd, 'other.config.json')
+  await writeFile(other, '{}')
+  await writeFile(path.join(cwd, 'Dockerfile'), 'mine\n')
+  expect((await run('init docker --out .', ['--config', other])).stdout).toContain(
+    ` check --config ${other} --out . --print Dockerfile | diff Dockerfile -`,
+  )
   await rm(path.join(cwd, 'ops/compose.secrets.yaml'))
   expect((await run('check --out ops')).exitCode).toBe(1)
   await writeFile(path.join(cwd, 'ops/compose.yaml'), 'mine\n')

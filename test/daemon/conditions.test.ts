@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { readSettings } from '../../src/core/env/settings.ts'
 import { systemClock } from '../../src/core/host.ts'
+import { CONDITIONS } from '../../src/core/incidents/advice.ts'
 import type { MessageRecord } from '../../src/core/incidents/incident.ts'
 import type { Hold, StreamName } from '../../src/core/mail/holds.ts'
 import type { Store } from '../../src/core/store/store.ts'
@@ -237,6 +238,11 @@ test('a route whose answers are errors is reported, although every probe is well
       'within ten minutes 12 of 16 requests to /api/email/subscribe were answered with an error (5xx)',
   })
   expect(await it.reasons(13)).toEqual({})
+  // Too few for an alert, whose end must not say that there are none.
+  it.answered('/api/email/subscribe', 503, 4)
+  expect(await it.reasons(14)).toEqual({})
+  for (const name of ['mail_failing', 'requests_failing', 'calls_refused'] as const)
+    expect(CONDITIONS[name].words?.ended).toMatch(/ hardly .*ed for ten minutes$/)
 })
 
 test('unsubscriptions and payments that are refused are reported, but not forged ones, feedback, or what anybody asks for that is not there', async () => {

@@ -141,7 +141,9 @@ function answerOf<State extends string>(
   const source = platform.definition?.file
   const words = compact(
     `${programName(env)} deploy check`,
-    source !== undefined && path.dirname(source) !== cwd && `--config ${shellWord(source)}`,
+    source !== undefined &&
+      !/^platform\.config\.\w+$/.test(path.relative(cwd, source)) &&
+      `--config ${shellWord(source)}`,
     out !== undefined && `--out ${shellWord(out)}`,
   )
   const lines = files.flatMap(({ file, state }) => {
