@@ -10,12 +10,6 @@ import { keepPlan } from './plans.ts'
 import { deleteInSteps, first, lock, ROWS_A_STEP, run, SPACE, type Sql, type Steps } from './sql.ts'
 import { enrolmentKey, history, subscriptions } from './subscriptions.ts'
 
-// One that an enrolment overtook is used and replaced: it says that somebody is subscribed for as long as they are.
-const TOKEN = `SELECT created_at, replaced, subscription, time_zone, language,
-    CASE WHEN NOT replaced OR EXISTS (SELECT 1 FROM subscription s WHERE s.id = subscription AND s.state = 'confirmed')
-      THEN used_at END AS used_at
-  FROM confirmation WHERE token_hash = @tokenHash`
-
 export const TEXTS = {
   // Rows written by earlier builds get their mailbox key when somebody asks for the course again.
   setMailboxKey: `UPDATE subscription SET mailbox_key = @mailboxKey WHERE id = @id AND mailbox_key IS DISTINCT FROM @mailboxKey`,
@@ -32,8 +26,12 @@ export const TEXTS = {
     VALUES (@tokenHash, @id, @now, @timeZone, @language)`,
   drop: 'DELETE FROM confirmation WHERE token_hash = @tokenHash AND NOT @wanted',
   dropUnasked: 'DELETE FROM subscription WHERE id = @id',
-  token: `${TOKEN} FOR UPDATE`,
-  look: TOKEN,
+  lock: 'SELECT 1 FROM confirmation WHERE token_hash = @tokenHash FOR UPDATE',
+  // One that an enrolment overtook is used and replaced: it says that somebody is subscribed for as long as they are.
+  token: `SELECT created_at, replaced, subscription, time_zone, language,
+      CASE WHEN NOT replaced OR EXISTS (SELECT 1 FROM subscription s WHERE s.id = subscription AND s.state = 'confirmed')
+        THEN used_at END AS used_at
+    FROM confirmation WHERE token_hash = @tokenHash`,
   use: 'UPDATE confirmation SET used_at = @now WHERE token_hash = @tokenHash',
   // Not in place of a newer link: where an older build mailed that, this one's message still waits.
   renew: `UPDATE confirmation SET token_hash = @tokenHash
@@ -52,8 +50,8 @@ type Token = joining.Confirmation & Preferences & { readonly subscription: strin
 
 export function confirmations(sql: Sql) {
   const { one, write } = sql
-  function* readToken(query: string, { tokenHash, now }: { tokenHash: string; now: number }) {
-    const found: Token | undefined = yield* first<Token>(query, { tokenHash })
+  function* readToken({ tokenHash, now }: { tokenHash: string; now: number }) {
+    const found: Token | undefined = yield* first<Token>(TEXTS.token, { tokenHash })
     const token = found && { ...found, replaced: Boolean(found.replaced) }
     return { token, verdict: joining.readConfirmation(token, now) }
   }
@@ -98,10 +96,12 @@ export function confirmations(sql: Sql) {
         yield* subscriptions.sayCourse(course)
         return { mail: true, exhausted, ...(queued && { message: queued }) }
       }),
-    checkToken: async (asked) => (await one(readToken(TEXTS.look, asked))).verdict,
+    checkToken: async (asked) => (await one(readToken(asked))).verdict,
     confirm: ({ begin, tokenHash, now }) =>
       write(function* (): Steps<TokenAnswer | 'no_course'> {
-        const { token, verdict } = yield* readToken(TEXTS.token, { tokenHash, now })
+        // Apart from reading, which then sees all that somebody who held it has written.
+        yield* first(TEXTS.lock, { tokenHash })
+        const { token, verdict } = yield* readToken({ tokenHash, now })
         if (verdict !== 'use' || token === undefined) return verdict === 'use' ? 'invalid' : verdict
         const { timeZone, language } = token
         const current = yield* subscriptions.lock(token.subscription)
