@@ -54,7 +54,7 @@ export const route = ({ courses, mails, events, language: ownLanguage }: Resolve
         const texts = template === undefined ? {} : await mails.compiled()
         const { language, mail } = inLanguageOf(texts, template ?? '', languagesOf(request, url), ownLanguage)
         if (course === undefined || template === undefined || mail === undefined) {
-          const day = shown ? `There are lessons 1 to ${course.lessons.length}.` : undefined
+          const day = shown ? `The last lesson is number ${course.lessons.length}.` : undefined
           throw new PlatformError('not_found', day ?? 'There is no such lesson.')
         }
         const T = frame.messages.course
