@@ -62,7 +62,7 @@ export const WARNINGS: Readonly<Record<string, string>> = {
   'alerts-by-mail-only':
     'Mail is the only channel for alerts, so a fault of mail itself is never reported. Add a webhook.',
   'alert-mail-off':
-    'ALERT_EMAIL_TO is set, and the mail group is not configured: alerts cannot go out by mail, and no other channel is set.',
+    'ALERT_EMAIL_TO is set, and the mail group is not configured: alerts cannot go out by mail, and ALERT_WEBHOOK_URL is not set.',
   'configuration-differs': 'The running service has another value of this variable than the env file.',
   'configuration-missing': 'The env file sets this variable, and the running service does not.',
   'configuration-extra': 'The running service sets this variable, and the env file does not.',

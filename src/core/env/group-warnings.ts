@@ -64,7 +64,7 @@ export function* groupWarnings(
       yield {
         id: 'alert-mail-off',
         ...common,
-        cause: 'Alerts go out by mail alone, and mail is not configured, so none is sent.',
+        cause: 'Alerts go out by mail, and mail is not configured, so none is sent by mail.',
         fix: 'Configure mail, or set ALERT_WEBHOOK_URL.',
       }
     else if (isByMail && production !== undefined && !isSet('ALERT_ESCALATION_URL'))

@@ -31,7 +31,7 @@ const ALL = {
   disk_nearly_full: {
     label: 'The disk of the data folder',
     words: { is: 'is nearly full', still: 'is still nearly full', ended: 'has room again' },
-    means: 'when it is full, subscribing fails and lessons wait',
+    means: 'when it is full, an SQLite store takes nothing: subscribing fails and lessons wait',
     ...start('db status', 'store-full'),
   },
   disk_slow: {

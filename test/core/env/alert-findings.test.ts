@@ -64,6 +64,13 @@ test.each([
   expect((await preflight(env)).found).toMatchObject([{ severity: 'warning', present, missing }])
 })
 
+test('an escalation is sent although mail is off, so only alerts by mail are said not to be', async () => {
+  const escalation = { ALERT_ESCALATION_URL: 'https://ops.example.com/second' }
+  const { found } = await preflight({ ALERT_EMAIL_TO: 'ops@example.com', ...escalation })
+  const cause = 'Alerts go out by mail, and mail is not configured, so none is sent by mail.'
+  expect(found).toMatchObject([{ id: 'alert-mail-off', cause }])
+})
+
 test('a platform without a group of mail sends no alerts by mail, and without alerts nothing is found', () => {
   const found = (groups: Parameters<typeof createContract>[0]['groups'], env: Record<string, string>) => {
     const contract = createContract({ services: ['web'], groups })

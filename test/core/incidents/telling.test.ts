@@ -482,6 +482,8 @@ test('advice for a known cause replaces the general advice for services, jobs an
   expect(adviceFor('pots', { ...plain, isHeartbeat: true }).runbook).toBe('heartbeat-late')
   // A store without a free connection is not one that fails: its runbook says how to get more.
   expect(adviceFor('store_busy', plain).runbook).toBe('alerts')
+  // A store in PostgreSQL is not on that disk.
+  expect(adviceFor('disk_nearly_full', plain).means).toContain('an SQLite store takes nothing')
   // A stopped schedule need not hold up lessons: the removal of old records may be what fails.
   expect(adviceFor('schedule_stalled', plain).means).toMatch(
     /^lessons are late, or old records stay: .*schedule_failed/,
