@@ -137,11 +137,7 @@ Das ist die erste Lektion. Die nächste ist eine eigene Datei in diesem Ordner, 
       token_invalid: ['Dieser Link gilt nicht', '', INVALID],
       token_expired: ['Dieser Link ist abgelaufen', '', EXPIRED],
       signature_invalid: [FAILED, '', 'Die Signatur passt nicht zum Inhalt oder ist älter als fünf Minuten.'],
-      challenge_failed: [
-        'Bitte noch einmal',
-        'Versuchen Sie es noch einmal.',
-        'Die Prüfung dieses Formulars wurde nicht bestanden.',
-      ],
+      challenge_failed: ['Bitte noch einmal', LATER, 'Die Prüfung dieses Formulars wurde nicht bestanden.'],
       unauthenticated: ['Melden Sie sich an', 'Versuchen Sie es nach der Anmeldung noch einmal.', SIGN_IN],
       locked: ['Das ist gesperrt', '', 'Ihr Tarif umfasst es nicht, oder das Kontingent ist aufgebraucht.'],
       not_found: [
