@@ -40,9 +40,10 @@ export function watchCertificates(
       unread.delete(variable)
     }
     metrics.certificate(variable, found && { validTo: found.validTo, valid: found.fault === undefined })
-    const { validTo = Number.POSITIVE_INFINITY, fault } = found ?? {}
+    const { validFrom = 0, validTo = Number.POSITIVE_INFINITY, fault } = found ?? {}
     const days = Math.floor((validTo - clock.now()) / DAY_MS)
-    const state = fault !== undefined ? 'refused' : days < CERTIFICATE_DAYS ? 'expiring' : 'good'
+    const isSoon = days < Math.min(CERTIFICATE_DAYS, (validTo - validFrom) / DAY_MS / 3)
+    const state = fault !== undefined ? 'refused' : isSoon ? 'expiring' : 'good'
     // Log each change once, not every hour.
     const isNew = said.get(variable) !== state
     said.set(variable, state)

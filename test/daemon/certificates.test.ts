@@ -11,7 +11,7 @@ const NOW = Date.UTC(2026, 10, 22)
 const DAY = 24 * 60 * 60 * 1000
 const HOUR = 60 * 60 * 1000
 
-type Found = { readonly left: number; readonly fault?: string } | undefined
+type Found = { readonly left: number; readonly age?: number; readonly fault?: string } | undefined
 
 /** A watch over these addresses, whose certificates `found` gives; each look waits for `again`. */
 function watch(env: Record<string, string>, found: (signal: AbortSignal) => Found | Promise<Found>) {
@@ -29,7 +29,7 @@ function watch(env: Record<string, string>, found: (signal: AbortSignal) => Foun
       signals.push(signal)
       const one = await found(signal)
       if (one === undefined) throw new Error('canary')
-      return { fault: one.fault, validFrom: NOW - 60 * DAY, validTo: NOW + one.left * DAY }
+      return { fault: one.fault, validFrom: NOW - (one.age ?? 60) * DAY, validTo: NOW + one.left * DAY }
     },
   } as unknown as LiveNetwork
   const watching = watchCertificates(
@@ -65,6 +65,18 @@ function watch(env: Record<string, string>, found: (signal: AbortSignal) => Foun
 }
 
 const ONE = { SHAREDSTORE_REST_URL: 'https://limits.example', SHAREDSTORE_REST_TOKEN: 'token-of-the-store' }
+
+test('a certificate that lives for days is said not to be renewed in its last third only', async () => {
+  const answers: Found[] = [
+    { age: 1, left: 5 },
+    { age: 4.5, left: 1.5 },
+  ]
+  const { looked, again, told } = watch(ONE, () => answers.shift())
+  await looked()
+  expect(told()).toEqual([])
+  await again()
+  expect(told()).toEqual(['warn certificate_expiring 1'])
+})
 
 test('each change of a certificate is told once, and a bad one is looked at again after a minute instead of an hour', async () => {
   const answers: Found[] = [
