@@ -121,6 +121,14 @@ test('a check that passes with a warning ends without a tick', async () => {
   expect(await last(answered('web', {}), api)).toBe('✔ all 2 services are ok')
 })
 
+test.each([
+  [1, 'certificate valid for 1 more day'],
+  [2, 'certificate valid for 2 more days'],
+])('health says of a certificate with %i days left: %s', async (daysLeft, said) => {
+  const web = { ...answered('web', {}), certificate: { validTo: '', daysLeft } }
+  expect(capture([web], 200, await loadPaint(false))).toMatch(new RegExp(`${said}$`, 'm'))
+})
+
 test('health shows what was not checked in gray, and never as ok', async () => {
   const text = shown(
     capture(

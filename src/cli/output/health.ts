@@ -10,7 +10,7 @@ import {
 } from '../../core/health/verdict.ts'
 import type { Phases } from '../../core/network/get.ts'
 import type { Paint } from '../context.ts'
-import { beside, compact, iso } from './text.ts'
+import { beside, compact, iso, plural } from './text.ts'
 
 type Shown = ProbeState | ReturnType<typeof shownState> | 'not checked'
 
@@ -64,7 +64,8 @@ function block(health: RemoteHealth, verdict: Verdict, paint: Paint, columns: nu
     paint.dim(health.url),
   ).join('  ')
   const { daysLeft } = health.certificate ?? {}
-  const certificate = daysLeft !== undefined && daysLeft < 0 ? 'expired' : `valid for ${daysLeft} more days`
+  const certificate =
+    daysLeft !== undefined && daysLeft < 0 ? 'expired' : `valid for ${plural(daysLeft ?? 0, 'more day')}`
   const timing = compact(phasesText(health.phases), daysLeft !== undefined && `certificate ${certificate}`)
   return [
     beside(paint[style](`${sign} ${nameCell(health, verdict)}${state.padEnd(10)} `), words, columns),
