@@ -93,7 +93,7 @@ abc  mail (web, agent), open
   expect((await alert(['list', '--data', data], env)).stdout).toContain('due     opened by webhook')
   await closeIncident(store.incidents, 'mail', NOW)
   expect((await alert(['list', '--data', data])).stdout).toBe(
-    'alerts    none in this environment; ALERT_WEBHOOK_URL and ALERT_EMAIL_TO belong in the daemon’s --env-file\n\nno incidents\n',
+    'alerts    none in this environment; ALERT_WEBHOOK_URL and ALERT_EMAIL_TO belong in the daemon’s --env-file\n\nno open incidents\n',
   )
   const { stdout } = await alert(['list', '--all', '--data', data, '--format', 'json'])
   expect(JSON.parse(stdout)).toMatchObject({ version: 1, incidents: [{ id: 'abc', closedAt: NOW }] })
@@ -175,7 +175,7 @@ test('resolve closes an incident once, with who and why in alert list and the au
     code: 0,
     stdout: 'resolved abc by ada\n',
   })
-  expect((await alert(['list', '--data', data])).stdout).toContain('no incidents')
+  expect((await alert(['list', '--data', data])).stdout).toContain('no open incidents')
   expect((await alert(['list', '--all', '--data', data])).stdout).toContain('by ada: probe removed')
   expect(await store.audit.list(5)).toMatchObject([
     { action: 'resolve-incident', who: 'ada', subject: 'abc', details: 'probe removed' },

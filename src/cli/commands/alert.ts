@@ -176,7 +176,7 @@ export function alertsText({ incidents, channels, silence, pause }: AlertList, c
     head('alerts', channelText),
     silence && head('silence', `until ${minute(silence.until)}, by ${silence.by}: ${silence.reason}`),
     pause && head('pause', `alerts are paused since ${minute(pause.at)}: ${pause.reason}`),
-    ...(incidents.length === 0 ? ['', 'no incidents'] : []),
+    ...(incidents.length === 0 ? ['', 'no open incidents'] : []),
   )
   for (const { id, cause, service, affected, reason, openedAt, ...incident } of incidents)
     lines.push(
