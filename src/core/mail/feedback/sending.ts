@@ -144,7 +144,9 @@ export const BREAKER = {
 
 /** Whether the breaker made a pause, or found its reason while the pause lasted. */
 export const isBreach = (pause: Pause | undefined) =>
-  /\d+ of \d+ messages of the last day [^;]+; providers block senders at/.test(pause?.reason ?? '')
+  /(?:^|; )\d{1,16} of \d{1,16} messages of the last day [^;]{1,40}; providers block/.test(
+    pause?.reason ?? '',
+  )
 
 /** Why sending must pause, in one sentence; undefined while the rates are fine. `sums`: of the last 24 hours, over all dispatchers. */
 export function breach(sums: (kind: BreakerKind) => number): string | undefined {

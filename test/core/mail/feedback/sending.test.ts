@@ -166,10 +166,10 @@ describe.each(STORES)('on the store %s', (kind) => {
     // However many an operator has given, one of them like the breaker's, and one that is a part of another.
     for (let n = 0; n < 20; n += 1)
       await sending.pause({ ...typo, reason: `${n}: ${'wrong prices '.repeat(9)}` })
-    await sending.pause({ ...typo, reason: 'providers block senders at 0.3%' })
+    await sending.pause({ ...typo, reason: `quoted: ${checks[0]?.reason}` })
     await sending.pause({ ...typo, reason: 'typo' })
-    expect((await paused(sending))?.reason).toMatch(/^typo; providers block senders at 0.3%; 19: /)
-    expect((await sending.check(NOW))?.reason).toMatch(/^7 of 80 .*%; typo; providers .{800,}…$/)
+    expect((await paused(sending))?.reason).toMatch(/^typo; quoted: 6 of 80 .*%; a typo; 19: /)
+    expect((await sending.check(NOW))?.reason).toMatch(/^7 of 80 .*%; typo; quoted: .{700,}…$/)
     expect(await sending.check(NOW)).toEqual(await paused(sending))
     expect(await resume(sending, NOW)).toMatchObject({ reason: expect.stringMatching(/^7 of 80 /) })
     expect(await sending.check(NOW)).toBeUndefined()
