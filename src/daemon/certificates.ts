@@ -42,7 +42,7 @@ export function watchCertificates(
     metrics.certificate(variable, found && { validTo: found.validTo, valid: found.fault === undefined })
     const { validFrom = 0, validTo = Number.POSITIVE_INFINITY, fault } = found ?? {}
     const days = Math.floor((validTo - clock.now()) / DAY_MS)
-    const isSoon = days < Math.min(CERTIFICATE_DAYS, (validTo - validFrom) / DAY_MS / 3)
+    const isSoon = validTo - clock.now() < Math.min(CERTIFICATE_DAYS * DAY_MS, (validTo - validFrom) / 3)
     const state = fault !== undefined ? 'refused' : isSoon ? 'expiring' : 'good'
     // Log each change once, not every hour.
     const isNew = said.get(variable) !== state

@@ -66,13 +66,16 @@ function watch(env: Record<string, string>, found: (signal: AbortSignal) => Foun
 
 const ONE = { SHAREDSTORE_REST_URL: 'https://limits.example', SHAREDSTORE_REST_TOKEN: 'token-of-the-store' }
 
-test('a certificate that lives for days is said not to be renewed in its last third only', async () => {
+test('a short-lived certificate is reported as not renewed only in its last third', async () => {
   const answers: Found[] = [
     { age: 1, left: 5 },
+    { age: 0.01, left: 0.99 },
+    { age: 3.8, left: 2.9 },
     { age: 4.5, left: 1.5 },
   ]
   const { looked, again, told } = watch(ONE, () => answers.shift())
   await looked()
+  for (let n = 0; n < 2; n += 1) await again()
   expect(told()).toEqual([])
   await again()
   expect(told()).toEqual(['warn certificate_expiring 1'])

@@ -242,7 +242,7 @@ test('a route whose answers are errors is reported, although every probe is well
   it.answered('/api/email/subscribe', 503, 4)
   expect(await it.reasons(14)).toEqual({})
   for (const name of ['mail_failing', 'requests_failing', 'calls_refused'] as const)
-    expect(CONDITIONS[name].words?.ended).toMatch(/ hardly .*ed for ten minutes$/)
+    expect(CONDITIONS[name].words?.ended).toMatch(/ rarely (failed|refused) for ten minutes$/)
 })
 
 test('unsubscriptions and payments that are refused are reported, but not forged ones, feedback, or what anybody asks for that is not there', async () => {

@@ -128,7 +128,7 @@ test('a page of a route says more than the code where it can', async () => {
 
 test.each([
   ['en', 'The course of this link is closed for now; use the link again later.'],
-  ['de', 'Der Kurs ist geschlossen; öffnen Sie den Link später.'],
+  ['de', 'Zurzeit ist der Kurs geschlossen. Versuchen Sie es später.'],
 ])('a link of a course that is closed says so, and promises no minutes: %s', async (language, said) => {
   const store = await openTestStore(undefined)
   const confirm = async () => 'no_course' as const

@@ -2,6 +2,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { shellWord } from '../../core/daemon-record.ts'
 import { codeOf } from '../../core/errors.ts'
+import { attempt } from '../../core/is-record.ts'
+import { findDefinition } from '../../platform/find.ts'
 import { command, type Define } from '../command.ts'
 import { type Context, EXIT, programName, whichPlatform, wrongUsage } from '../context.ts'
 import { composeFiles } from '../deploy/compose.ts'
@@ -139,11 +141,10 @@ function answerOf<State extends string>(
 ) {
   const { platform, cwd, env } = context
   const source = platform.definition?.file
+  const found = path.join(cwd, attempt(() => findDefinition(cwd)) ?? '')
   const words = compact(
     `${programName(env)} deploy check`,
-    source !== undefined &&
-      !/^platform\.config\.\w+$/.test(path.relative(cwd, source)) &&
-      `--config ${shellWord(source)}`,
+    source !== undefined && source !== found && `--config ${shellWord(source)}`,
     out !== undefined && `--out ${shellWord(out)}`,
   )
   const lines = files.flatMap(({ file, state }) => {

@@ -64,7 +64,7 @@ export function* groupWarnings(
       yield {
         id: 'alert-mail-off',
         ...common,
-        cause: 'Alerts go out by mail, and mail is not configured, so none is sent by mail.',
+        cause: 'ALERT_EMAIL_TO is set and mail is not configured, so no alert is sent by mail.',
         fix: 'Configure mail, or set ALERT_WEBHOOK_URL.',
       }
     else if (isByMail && production !== undefined && !isSet('ALERT_ESCALATION_URL'))

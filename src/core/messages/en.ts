@@ -109,7 +109,7 @@ export const en = {
     closedTitle: (platform: string, what: string) => `${platform}: ${what} works again`,
     closed: (what: string) => `${what} works again.`,
     goneTitle: (platform: string, what: string) => `${platform}: ${what} is no longer checked`,
-    gone: (what: string) => `${what} is no longer checked. When it last was, it did not work.`,
+    gone: (what: string) => `${what} is no longer checked. It was not working when it was last checked.`,
     lasted: (from: string, to: string, ms: number) =>
       `It was not working from ${from} to ${to}, for ${duration(ms)}.`,
     announcedTitle: (platform: string, headline: string) => `${platform}: ${headline}`,

@@ -27,7 +27,7 @@ export const TEXTS = {
   drop: 'DELETE FROM confirmation WHERE token_hash = @tokenHash AND NOT @wanted',
   dropUnasked: 'DELETE FROM subscription WHERE id = @id',
   lock: 'SELECT 1 FROM confirmation WHERE token_hash = @tokenHash FOR UPDATE',
-  // One that an enrolment overtook is used and replaced: it says that somebody is subscribed for as long as they are.
+  // A link that an enrolment overtook is both used and replaced: it answers as a used one while the subscription lasts.
   token: `SELECT created_at, replaced, subscription, time_zone, language,
       CASE WHEN NOT replaced OR EXISTS (SELECT 1 FROM subscription s WHERE s.id = subscription AND s.state = 'confirmed')
         THEN used_at END AS used_at
@@ -99,7 +99,7 @@ export function confirmations(sql: Sql) {
     checkToken: async (asked) => (await one(readToken(asked))).verdict,
     confirm: ({ begin, tokenHash, now }) =>
       write(function* (): Steps<TokenAnswer | 'no_course'> {
-        // Apart from reading, which then sees all that somebody who held it has written.
+        // In a statement of its own: PostgreSQL then reads what the holder of the lock before has written.
         yield* first(TEXTS.lock, { tokenHash })
         const { token, verdict } = yield* readToken({ tokenHash, now })
         if (verdict !== 'use' || token === undefined) return verdict === 'use' ? 'invalid' : verdict

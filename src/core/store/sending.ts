@@ -9,7 +9,7 @@ import type { JournalEntry } from './journal.ts'
 import type { Sql, Steps } from './sql.ts'
 import { addAudit, all, first, insertRows, journal, lock, run, SPACE, scalar } from './sql.ts'
 
-/** Of all pauses of a stream together, in characters: who pauses again and again fills no store. */
+/** Limit on the joined reasons of a stream, in characters, so that repeated pauses cannot fill the store. */
 const LONGEST_REASON = 1000
 const NOW_US = '(@leaseNow * 1000)'
 /** The row of a stream's pause. Builds that know the pause of courses alone have it under "mail". */
@@ -105,10 +105,7 @@ function* holdsOf(streams: readonly holding.StreamName[] = holding.STREAMS): Ste
   })
 }
 
-/**
- * Pauses streams, also for a store that is restored later, whose journal says the last reason alone. A paused one has the
- * new reason before those that it had. Gives whether one had not been paused for it.
- */
+/** Pauses streams; gives whether anything changed. A paused one keeps its time and gets the new reason in front. */
 function* pauseStreams(
   streams: readonly holding.StreamName[],
   now: number,
@@ -125,6 +122,7 @@ function* pauseStreams(
     if (pause && isKnown(pause)) continue
     const reasons = pause ? shortened(`${reason}; ${pause.reason}`, LONGEST_REASON) : reason
     const row = { name: rowOf(stream), reason: reasons }
+    // With all reasons, because a restore repeats only the last line.
     yield* journal({ what: 'paused', at: now, ...row })
     yield* run(TEXTS.pause, { ...row, now: pause?.at ?? now })
     causes.push(stream === 'course' ? 'courses_paused' : 'mail_paused')
@@ -133,7 +131,7 @@ function* pauseStreams(
   return causes.length > 0
 }
 
-/** Ends a pause. Of the minute of that, only what comes afterwards decides about the next one. */
+/** Ends a pause. Clears the counts of this minute, so that only later mail can pause courses again. */
 function* resumeStream(name: string, now: number): Steps<number> {
   if (name === rowOf('course')) yield* run(TEXTS.forgive, { minute: counting.minuteOf(now) })
   return yield* run(TEXTS.resume, { name, now })

@@ -65,7 +65,7 @@ const METRICS = {
     { where: ['local', 'shared', 'fallback'] },
   ),
   platformctl_dispatches_total: personal.counter(
-    'Dispatch calls: completed, paused (courses are, or no mail provider was reached), off (mail is not configured) or failed.',
+    'Dispatch calls: completed, paused (courses are paused, or no mail provider was reached), off (mail is not configured) or failed.',
     { result: ['completed', 'paused', 'off', 'failed'] },
   ),
   platformctl_dispatch_duration_seconds: personal.histogram('Time that dispatch calls took.', LONG),

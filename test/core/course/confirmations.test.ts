@@ -267,7 +267,7 @@ describe.each(KEPT)('confirmations on %s', (kind) => {
     expect(await it.other.confirm(it.token())).toBe('confirmed')
   })
 
-  test('a used link says the same ever after, and one that a program’s enrolment overtook says so while that lasts, and changes nothing', async () => {
+  test('a used link always answers the same, and one that a program’s enrolment overtook says confirmed while that lasts, and changes nothing', async () => {
     const it = await world(kind)
     await it.ask()
     const used = it.token()

@@ -403,7 +403,7 @@ test('a provider that goes on limiting our rate is left alone after five message
   }
 })
 
-test('who leaves while the provider limits our rate gets no message', async () => {
+test('somebody who unsubscribes during a rate limit gets no message', async () => {
   let [asked, hasLeft] = [0, false]
   const send = async (): Promise<SendOutcome> => {
     asked += 1

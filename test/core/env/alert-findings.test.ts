@@ -64,10 +64,10 @@ test.each([
   expect((await preflight(env)).found).toMatchObject([{ severity: 'warning', present, missing }])
 })
 
-test('an escalation is sent although mail is off, so only alerts by mail are said not to be', async () => {
+test('where alerts are also sent to a second place, alert-mail-off speaks of those by mail only', async () => {
   const escalation = { ALERT_ESCALATION_URL: 'https://ops.example.com/second' }
   const { found } = await preflight({ ALERT_EMAIL_TO: 'ops@example.com', ...escalation })
-  const cause = 'Alerts go out by mail, and mail is not configured, so none is sent by mail.'
+  const cause = 'ALERT_EMAIL_TO is set and mail is not configured, so no alert is sent by mail.'
   expect(found).toMatchObject([{ id: 'alert-mail-off', cause }])
 })
 

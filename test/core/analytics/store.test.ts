@@ -107,7 +107,7 @@ test('a batch is stored with the time of the server, its counts by day and kind,
   expect(it.seen[0]?.id).toHaveLength(16)
   expect(Buffer.from(it.seen[0]?.id ?? []).toString()).not.toContain('batch')
   expect(it.seen[1]?.id).toBeUndefined()
-  // Also of an id that is one already, as far as its form goes.
+  // An id that already looks like a digest is hashed too.
   for (const [id, form] of [
     ['sixteen letters!', 'utf8'],
     ['0f'.repeat(16), 'hex'],
