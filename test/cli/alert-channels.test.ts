@@ -26,7 +26,7 @@ const EXPECTED: Readonly<Record<string, readonly [format: string, body: RegExp]>
 
 test('each chat of the page has a block', () => {
   expect(BLOCKS.map(({ name }) => name)).toEqual(Object.keys(EXPECTED))
-  // A block is also what shows that reports have no secret of a service's address.
+  // The test of a block also shows that no report has the secret of its address.
   const formats = Object.values(EXPECTED).map(([format]) => format)
   expect(new Set(formats)).toEqual(new Set(learning.contract.find('ALERT_WEBHOOK_FORMAT')?.of))
 })

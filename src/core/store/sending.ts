@@ -113,7 +113,7 @@ function* pauseStreams(
   who: string,
   isKnown = (pause: holding.Pause) => `; ${pause.reason}; `.includes(`; ${reason}; `),
 ): Steps<boolean> {
-  // Of two that pause at once, each has its reason.
+  // Two that pause at once must not overwrite each other's reason.
   yield* lock(SPACE.budget, 'holds')
   const causes: ConditionName[] = []
   const held = yield* holdsOf(streams)
@@ -162,7 +162,7 @@ export function sending({ one, read, write }: Sql): counting.SendingStore {
       const reason = counting.breach((kind) => rows.find((row) => row.kind === kind)?.count ?? 0)
       if (reason === undefined || counting.isBreach(pause)) return pause
       return write(function* () {
-        // Of two that find it at once, each has counted differently.
+        // Two processes that find it at once have counted differently, and one reason is enough.
         yield* pauseStreams(['course'], now, reason, 'the breaker', counting.isBreach)
         return holding.coursePause(yield* holdsOf())
       })

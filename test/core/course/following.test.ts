@@ -14,7 +14,7 @@ import { KEPT } from '../../support/stores.ts'
 const [A, B, C, D] = ['course-day-1', 'course-day-2', 'course-day-3', 'course-day-4'] as const
 const ADA = { spelling: 'ada@example.com', identity: 'ada@example.com', course: 'pottery' }
 
-/** A course whose lessons everybody gets as they are now, behind another of that kind and those that stay as they began. */
+/** The courses of the default platform, which pin their lessons, and two that follow their newest; `lessons` are of the last. */
 const following = (...lessons: string[]) =>
   createCatalog([
     ...learning.courses.map((course) => ({ ...course, follow: 'start' as const })),

@@ -177,7 +177,7 @@ describe.each(KEPT)('notices on %s', (kind) => {
     await store.incidents.prune({ before: now(), keep: 10 })
     await round()
     expect(says()).toEqual(['ada announced a1', 'ada opened mail-5'])
-    // The end of what was mailed is, also where the definition has lost its probe since: but not that it works.
+    // The end of a mailed incident is mailed also when its probe has left the definition, but not as working again.
     const heard = { now: now(), channels: [], visitorsHear: () => false }
     const end = { cause: 'mail', at: now(), unseenSince: now(), resolvedReason: 'is no longer checked' }
     await store.incidents.follow({ ...heard, decide: () => ({ closes: [end] }) })

@@ -46,7 +46,7 @@ const message = (text = 'Subject: x\r\n\r\nx\r\n') => ({
 test('a relay that asks for no user takes mail with nothing configured but its address and a sender', async () => {
   const inbox = await testInbox()
   const { mail } = readSettings(learning, {
-    // Without TLS, and as far as its name says, on another machine.
+    // Without TLS, under a name that is not of this machine.
     MAILER_SMTP_URL: inbox.smtpUrl.replace('127.0.0.1', '0.0.0.0'),
     MAILER_FROM: 'course@example.com',
   })

@@ -326,7 +326,7 @@ test.each(['journal', 'rows'])(
     await pause(['notice', 'confirmation'], NOW)
     await it.backup()
     await pause(['mail'], NOW + 2)
-    // A second reason for what the backup knows as paused, and two for what it does not.
+    // The stream that the backup knows as paused gets a second reason, and the other one its second too.
     await pause(['confirmation', 'mail'], NOW + 2, 'wrong links')
     await store.sending.resume({ streams: ['notice'], now: NOW + 3, audit: audited('resume', NOW + 3) })
     await store.sending.count([

@@ -64,10 +64,10 @@ export function buildName({ status }: Messages, build: string | null): string {
 }
 
 const HOURS = 24
-/** Of every chart, in which a column takes four. */
+/** Of every chart, in its own units; a column and the gap after it take `STEP`. */
 export const HEIGHT = 40
 export const STEP = 4
-/** A column by its share of a chart's height is never so low that nobody sees it. */
+/** The height of a column for a share from 0 to 1: never so low that nobody sees it. */
 export const heightOf = (share: number) => Math.max(1, Math.round(share * HEIGHT))
 export const column = (n: number, share: number) => `M${n * STEP + 1.5} ${HEIGHT}v-${heightOf(share)}`
 

@@ -163,7 +163,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     await sending.count([counts('complaint', 1)])
     await sending.pause(typo)
     expect(await sending.check(NOW)).toEqual(checks[0])
-    // However many an operator has given, one of them like the breaker's, and one that is a part of another.
+    // Many reasons, one that quotes the breaker's, and one that is a part of another do not hide the breaker's next.
     for (let n = 0; n < 20; n += 1)
       await sending.pause({ ...typo, reason: `${n}: ${'wrong prices '.repeat(9)}` })
     await sending.pause({ ...typo, reason: `quoted: ${checks[0]?.reason}` })
