@@ -190,7 +190,7 @@ describe('running', () => {
     await expect.poll(() => sent.length).toBe(1)
     const link = /http[^"\s]*\/api\/email\/confirm\?token=[\w.-]+/.exec(sent[0]?.text ?? '')?.[0] ?? ''
     const confirmed = await page(new URL(link).pathname + new URL(link).search)
-    expect(confirmed.html).toContain('Alle 2 Tage kommt eine Lektion')
+    expect(confirmed.html).toContain('Im Abstand von 2 Tagen kommt eine Lektion')
     own(confirmed.html)
     expect(await (await json('/api/email/dispatch', {})).json()).toMatchObject({ sent: 1 })
     expect(sent[1]?.subject).toBe('Lektion 1: der richtige Ton')
