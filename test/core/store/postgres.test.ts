@@ -3,8 +3,8 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { secret } from '../../../src/core/secret.ts'
 import { openStore, readSchema } from '../../../src/core/store/open.ts'
-import { newDatabase, openTestStore } from '../../support/stores.ts'
-import { subscribe } from '../../support/subscribers.ts'
+import { newDatabase, openTestStore, postgresServer } from '../../support/stores.ts'
+import { audited, subscribe } from '../../support/subscribers.ts'
 
 const at = (url: string) => ({ kind: 'postgres', url: secret(url) }) as const
 
@@ -32,6 +32,20 @@ test('many processes that open an empty database at once make its schema once', 
   const stores = await Promise.all(Array.from({ length: 6 }, () => openTestStore(address)))
   const states = await Promise.all(stores.map((store) => store.status()))
   expect(new Set(states.map(({ version, latest }) => version === latest))).toEqual(new Set([true]))
+})
+
+test('functions of other roles in the database are not called in place of PostgreSQL’s own', async () => {
+  const { address, url } = await newDatabase()
+  const body = "LANGUAGE plpgsql AS $$ BEGIN RAISE 'called'; END $$"
+  await (await postgresServer()).query(
+    url,
+    `CREATE FUNCTION public.hashtextextended(text, text) RETURNS bigint ${body};
+    CREATE FUNCTION public.pg_advisory_xact_lock(text) RETURNS void ${body}`,
+  )
+  const store = await openTestStore(address)
+  await subscribe(store, 'ada')
+  const pause = { streams: ['course'], now: 0, reason: 'a test', audit: audited('pause', 0) } as const
+  expect(await store.sending.pause(pause)).toHaveLength(1)
 })
 
 test('reports an unusable server in one sentence with the fix, without host or password', async () => {

@@ -70,9 +70,9 @@ export function performer(leaseClock?: () => number) {
       return NOTHING
     }
     if ('space' in step) {
-      const { space, name } = step
-      if (name === undefined) await on.query('SELECT pg_advisory_xact_lock($1)', [space])
-      else await on.query('SELECT pg_advisory_xact_lock(hashtextextended($1, $2))', [name, space])
+      // Another role's function of the same name, in `public`, could fit the parameters better than PostgreSQL's own.
+      const key = step.name === undefined ? '$1' : 'pg_catalog.hashtextextended($2, $1)'
+      await on.query(`SELECT pg_catalog.pg_advisory_xact_lock(${key})`, [step.space, step.name ?? []].flat())
       return NOTHING
     }
     let statement = compiled.get(step.text)
