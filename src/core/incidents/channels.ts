@@ -51,7 +51,7 @@ export function createAlertLanes(
         const found = await store.find(id)
         if (found === undefined || isPast(kind, found)) return { kind: 'over' }
         const incident = { ...found, ...said }
-        // Again, because a silence may begin while a slow channel sends the one before.
+        // Again, because a silence may begin between the claim and the handover.
         if (!ABOUT_PAUSES.includes(incident.cause) && (await isQuiet())) return { kind: 'untried' }
         return { handOver: (over) => channel.tell({ id: alertId(id, kind), kind, incident, at }, over) }
       },

@@ -144,9 +144,9 @@ export function* holdAgain({ at: now, ...hold }: Extract<JournalEntry, { what: '
   const isLater = pausedAt !== undefined && pausedAt > now
   if (hold.what === 'resumed')
     return pausedAt === undefined || isLater ? 0 : yield* resumeStream(hold.name, now)
-  const isKnown = isLater || resumedAt > now || reason?.endsWith(hold.reason)
+  const isKnown = isLater || resumedAt > now || `; ${reason}`.endsWith(`; ${hold.reason}`)
   if (isKnown) return 0
-  const isSame = reason !== undefined && hold.reason.endsWith(reason)
+  const isSame = reason !== undefined && `; ${hold.reason}`.endsWith(`; ${reason}`)
   return yield* run(TEXTS.pause, { ...hold, now: isSame ? pausedAt : now })
 }
 

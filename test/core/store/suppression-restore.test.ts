@@ -324,11 +324,18 @@ test.each(['journal', 'rows'])(
     const pause = (streams: readonly StreamName[], now: number, reason = 'wrong texts') =>
       store.sending.pause({ streams, reason, now, audit: audited('pause', now) })
     await pause(['notice', 'confirmation'], NOW)
+    await pause(['sign-in'], NOW, 'emergency stop')
     await it.backup()
     await pause(['mail'], NOW + 2)
     // The stream that the backup knows as paused gets a second reason, and the other one its second too.
     await pause(['confirmation', 'mail'], NOW + 2, 'wrong links')
-    await store.sending.resume({ streams: ['notice'], now: NOW + 3, audit: audited('resume', NOW + 3) })
+    await store.sending.resume({
+      streams: ['notice', 'sign-in'],
+      now: NOW + 3,
+      audit: audited('resume', NOW + 3),
+    })
+    // In place of a pause that ended, whose reason ends alike.
+    await pause(['sign-in'], NOW + 3, 'stop')
     await store.sending.count([
       { at: NOW, kind: 'sent', source: 'smtp', domain: 'example.com', count: 1000 },
       { at: NOW, kind: 'complaint', source: 'postmark', domain: 'example.com', count: 9 },
@@ -340,11 +347,16 @@ test.each(['journal', 'rows'])(
     // Twice: a second restore finds in the first one's journal what it did again.
     for (const now of [NOW + 1000, NOW + 2000]) {
       const { replayed } = await it.restore({ now, withoutJournal: true })
-      expect(replayed).toMatchObject({ paused: 3, resumed: 1 })
+      expect(replayed).toMatchObject({ paused: 4, resumed: 1 })
       const again = await it.open()
       expect(await again.sending.holds()).toEqual(before)
-      expect(before[0]).toMatchObject({ at: NOW, reason: 'wrong links; wrong texts' })
-      expect(before.map(({ stream }) => stream).toSorted()).toEqual(['confirmation', 'course', 'mail'])
+      expect(before[1]).toMatchObject({ at: NOW, reason: 'wrong links; wrong texts' })
+      expect(before.map(({ stream }) => stream).toSorted()).toEqual([
+        'confirmation',
+        'course',
+        'mail',
+        'sign-in',
+      ])
       await again.close()
     }
   },
